@@ -46,7 +46,7 @@ export function reasonOf({ code, about, message = '' }: Obstacle): Reason {
 }
 
 /** Names a reason among all. */
-export const keyOf = ({ code, about }: Pick<Reason, 'code' | 'about'>): string =>
+export const keyOf = ({ code, about }: Pick<Obstacle, 'code' | 'about'>): string =>
   about === undefined ? code : `${code} ${about}`;
 
 /** The one that refuses most first; of those that refuse as many always the same one. */

@@ -5,8 +5,10 @@
 
 import type { Allocation } from '../../machines/instance-build.ts';
 import type { RequestSpec, ResourceGroup } from '../messages/common.ts';
+import type { Refusal } from '../messages/placement.ts';
 import { asksOfRoot, unmet, unmetByRoot } from '../placement/conditions.ts';
 import type { Provider } from '../placement/providers.ts';
+import type { Obstacle } from './census.ts';
 import { FamilyHosts, KIND } from './family-hosts.ts';
 import { type Asked, refusedBy } from './filters/filter.ts';
 import { lookAgainFor } from './judging.ts';
@@ -179,10 +181,15 @@ function look(family: Family, slot: number, view: View, overrides: Overrides): v
   lookAgainFor(view, root, filters, facts);
   const refused = refusedBy(filters, facts);
   if (refused !== null) return hosts.putRefused(slot, refused.refusal);
+  const ofRoot = asksOfRoot(spec) ? unmetByRoot(spec, provider) : null;
+  if (ofRoot !== null) return hosts.putRefused(slot, obstacleOf(ofRoot));
+  if (isSpread(columns, tree) || !note(columns, slot, provider)) return hosts.putAside(slot, KIND.other);
   const [group] = spec.groups as [ResourceGroup];
-  if (isSpread(columns, tree) || !isMet(spec, group, provider) || !note(columns, slot, provider)) {
-    return hosts.putAside(slot, KIND.other);
-  }
+  // As misfit.ts has it: what each server must meet is asked with the first class, what all must meet together at last.
+  const ofEach = unmet({ ...group, required: [], anyOf: [] }, [provider], provider);
+  if (ofEach !== null) return hosts.putUnmet(slot, obstacleOf(ofEach), 1);
+  const ofAll = unmet(group, [provider], provider);
+  if (ofAll !== null) return hosts.putUnmet(slot, obstacleOf(ofAll), Object.keys(group.resources).length);
   const allocations: Allocation[] = [{ provider: root, group: '', resources: group.resources }];
   const candidate = { host: facts, tree, allocations };
   for (const one of said) {
@@ -207,8 +214,7 @@ function isSpread(columns: readonly Column[], tree: readonly Provider[]): boolea
   return false;
 }
 
-const isMet = (spec: RequestSpec, group: ResourceGroup, root: Provider): boolean =>
-  (!asksOfRoot(spec) || unmetByRoot(spec, root) === null) && unmet(group, [root], root) === null;
+const obstacleOf = ({ code, condition, message }: Refusal): Obstacle => ({ code, about: condition, message });
 
 /** Notes how much there is of each class; false where that does not tell all. */
 function note(columns: readonly Column[], slot: number, { stocks }: Provider): boolean {

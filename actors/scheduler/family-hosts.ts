@@ -1,8 +1,9 @@
-// Where the hosts of a family stand: those of which numbers tell all in boxes of each cell; those that a filter refuses by what
-// refuses them, which is the same for all of its members; and how many are left that each member looks at by itself.
+// Where the hosts of a family stand: those of which numbers tell all in boxes of each cell; those that are refused whatever the
+// amounts by what refuses them, which is the same for all of its members; those that are, unless they are short of something,
+// in boxes too; and how many are left that each member looks at by itself.
 
 import { type Box, Boxes, type Measures } from './boxes.ts';
-import type { Obstacle } from './census.ts';
+import { keyOf, type Obstacle } from './census.ts';
 import { isShardSilent } from './silence.ts';
 import type { Slots } from './slots.ts';
 import { type Hearing, Stands } from './stands.ts';
@@ -14,20 +15,32 @@ export const KIND = {
   other: 0,
   /** Its numbers tell all. */
   plain: 1,
-  /** A filter refuses it, whatever the amounts. */
+  /** It is refused, whatever the amounts. */
   refused: 2,
+  /** It is refused too, but numbers tell of what it is short first. */
+  unmet: 3,
   /** It is none, or no more. */
-  none: 3,
+  none: 4,
 } as const;
 
-/** The hosts of a cell that are told by numbers: those that were heard lately, or those that are silent. */
-export interface Place {
-  readonly cell: string;
+/** Hosts that are told by numbers and stand together. */
+interface Place {
   readonly boxes: Boxes;
 }
 
+/** Those of a cell: those that were heard lately, or those that are silent. */
+export interface PlaceOfCell extends Place {
+  readonly cell: string;
+}
+
+/** Those that are refused for what they are, unless they are short of one of the first few classes. */
+export interface PlaceOfUnmet extends Place {
+  readonly obstacle: Obstacle;
+  readonly classes: number;
+}
+
 export class FamilyHosts {
-  /** Those that filters refuse. */
+  /** Those that are refused whatever the amounts. */
   readonly refused: Stands;
   /** How many must be looked at themselves. */
   others = 0;
@@ -38,7 +51,8 @@ export class FamilyHosts {
   readonly #kinds: number[] = [];
   readonly #places: (Place | undefined)[] = [];
   readonly #boxes: (Box | undefined)[] = [];
-  readonly #byCell: Record<Hearing, Map<string, Place>> = { heard: new Map(), silent: new Map() };
+  readonly #byCell: Record<Hearing, Map<string, PlaceOfCell>> = { heard: new Map(), silent: new Map() };
+  readonly #unmet = new Map<string, PlaceOfUnmet>();
   /** Those that are told by numbers and stand in no box yet; null: all others do. */
   #toBePut: number[] | null = null;
   /** The placement shards whose hosts stand apart. */
@@ -58,9 +72,17 @@ export class FamilyHosts {
 
   /** Its numbers tell all of a host: it stands with those that it is like. */
   putPlain(slot: number, cell: string): void {
-    this.#setKind(slot, KIND.plain);
+    this.#put(slot, KIND.plain, this.#placeFor(slot, cell));
+  }
+
+  /** @param classes Of how many classes, of those that a request asks for first, it is told before what stands in the way. */
+  putUnmet(slot: number, obstacle: Obstacle, classes: number): void {
+    this.#put(slot, KIND.unmet, this.#placeOfUnmet(obstacle, classes));
+  }
+
+  #put(slot: number, kind: number, place: Place): void {
+    this.#setKind(slot, kind);
     this.refused.leave(slot);
-    const place = this.#placeFor(slot, cell);
     const before = this.#places[slot];
     this.#places[slot] = place;
     if (this.#toBePut !== null) return void this.#toBePut.push(slot);
@@ -99,16 +121,22 @@ export class FamilyHosts {
   }
 
   /** Those of some cells, or of all. */
-  placesOf(hearing: Hearing, cells?: readonly string[]): Iterable<Place> {
+  placesOf(hearing: Hearing, cells?: readonly string[]): Iterable<PlaceOfCell> {
     const all = this.#byCell[hearing];
     return cells === undefined ? all.values() : cells.flatMap((cell) => all.get(cell) ?? []);
+  }
+
+  placesOfUnmet(): Iterable<PlaceOfUnmet> {
+    return this.#unmet.values();
   }
 
   /** Puts hosts apart anew where other shards are silent than were. */
   setApart(): void {
     if (this.#silentShards === this.#view.silentShards) return;
     this.#silentShards = this.#view.silentShards;
-    for (const [slot, place] of this.#places.entries()) if (place !== undefined) this.putPlain(slot, place.cell);
+    for (const [slot, place] of this.#places.entries()) {
+      if (this.#kinds[slot] === KIND.plain) this.putPlain(slot, (place as PlaceOfCell).cell);
+    }
   }
 
   #setKind(slot: number, kind: number): void {
@@ -116,7 +144,17 @@ export class FamilyHosts {
     this.#kinds[slot] = kind;
   }
 
-  #placeFor(slot: number, cell: string): Place {
+  #placeOfUnmet(obstacle: Obstacle, classes: number): PlaceOfUnmet {
+    const key = `${classes} ${keyOf(obstacle)}`;
+    let place = this.#unmet.get(key);
+    if (place === undefined) {
+      place = { obstacle, classes, boxes: new Boxes(this.#slots, this.measures, this.#boxes) };
+      this.#unmet.set(key, place);
+    }
+    return place;
+  }
+
+  #placeFor(slot: number, cell: string): PlaceOfCell {
     const root = this.#slots.roots[slot] as string;
     const isSilent = isShardSilent({ silentShards: this.#silentShards, shards: this.#view.shards }, root);
     const places = this.#byCell[isSilent ? 'silent' : 'heard'];

@@ -23,7 +23,7 @@ const MAX_SEARCHED = 4;
 const MAX_RANKED_HOSTS = 10_000_000;
 /** How many families are kept; the one used longest ago goes first. */
 const MAX_FAMILIES = 64;
-/** How many hosts all families may know together, some hundred bytes each. */
+/** How many hosts all families may know together, some two hundred bytes each. */
 const MAX_FAMILY_HOSTS = 1_000_000;
 
 /**

@@ -6,7 +6,7 @@ import type { RequestSpec } from '../messages/common.ts';
 import type { WeighingText } from '../messages/stored-decision.ts';
 import { type Among, bestOf, Front, type RankedNow } from './best-first.ts';
 import { type Box, hostAt, slotsIn } from './boxes.ts';
-import { type Counted, inOrder, keyOf, type Reason } from './census.ts';
+import { type Counted, inOrder, keyOf, type Reason, reasonOf } from './census.ts';
 import type { Family } from './families.ts';
 import { KIND } from './family-hosts.ts';
 import { LACKS_NOTHING, lackOn, type Member, memberOf, NO_ROOM, weightIn } from './family-numbers.ts';
@@ -73,8 +73,10 @@ export interface Choice {
 interface Told {
   /** The position in the changes at which this is so. */
   readonly at: number;
-  readonly tally: Tally;
+  readonly fits: number;
   readonly fitsIn: ReadonlyMap<string, number>;
+  /** What hosts are the first to lack, or what stands in their way otherwise. */
+  readonly refusing: readonly Refusing[];
 }
 
 export class Shape implements RankedBy, RankedNow {
@@ -125,13 +127,13 @@ export class Shape implements RankedBy, RankedNow {
   }
 
   get fits(): number {
-    return this.own.fits + (this.#toldByFamily()?.tally.fits ?? 0);
+    return this.own.fits + (this.#toldByFamily()?.fits ?? 0);
   }
 
   get refused(): number {
     if (this.member === null || !this.#countsRefusals) return this.own.refused;
-    const lacking = (this.#toldByFamily() as Told).tally.lacking();
-    return lacking.reduce((sum, { hosts }) => sum + hosts, this.own.refused + this.member.known.hosts.refused.refused);
+    const { refusing } = this.#toldByFamily() as Told;
+    return refusing.reduce((sum, { hosts }) => sum + hosts, this.own.refused + this.member.known.hosts.refused.refused);
   }
 
   isRanked(slot: number): boolean {
@@ -273,7 +275,7 @@ export class Shape implements RankedBy, RankedNow {
       found.set(key, known === undefined ? one : this.#together(known, one));
     };
     for (const one of this.member.known.hosts.refused.refusing()) add(one);
-    for (const one of (this.#toldByFamily() as Told).tally.lacking()) add(one);
+    for (const one of (this.#toldByFamily() as Told).refusing) add(one);
     return [...found.values()];
   }
 
@@ -296,15 +298,21 @@ export class Shape implements RankedBy, RankedNow {
     if (this.#told?.at === known.seen) return this.#told;
     const tally = new Tally(this.member);
     const fitsIn = new Map<string, number>();
+    let fits = 0;
     for (const hearing of HEARINGS) {
       for (const { cell, boxes } of known.hosts.placesOf(hearing)) {
         if (boxes.root === null) continue;
-        const elsewhere = tally.fits;
-        tally.count(boxes.root);
-        fitsIn.set(cell, (fitsIn.get(cell) ?? 0) + tally.fits - elsewhere);
+        const count = tally.count(boxes.root);
+        fitsIn.set(cell, (fitsIn.get(cell) ?? 0) + count);
+        fits += count;
       }
     }
-    this.#told = { at: known.seen, tally, fitsIn };
+    const unmet: Refusing[] = [];
+    for (const { boxes, classes, obstacle } of known.hosts.placesOfUnmet()) {
+      const hosts = boxes.root === null ? 0 : tally.count(boxes.root, classes);
+      if (hosts > 0) unmet.push({ reason: reasonOf(obstacle), hosts, nearest: undefined });
+    }
+    this.#told = { at: known.seen, fits, fitsIn, refusing: [...tally.lacking(), ...unmet] };
     return this.#told;
   }
 

@@ -34,7 +34,6 @@ interface Lack {
 }
 
 export class Tally {
-  fits = 0;
   readonly #asked: readonly Asked[];
   readonly #ties: readonly number[];
 
@@ -65,48 +64,50 @@ export class Tally {
       .map(({ reason, hosts, slot, least }) => ({ reason, hosts, nearest: { slot, short: least } }));
   }
 
-  /** Counts the hosts of a box, of which all have the classes before a place. */
-  count(box: Box, from = 0): void {
+  /** Counts the hosts of a box; answers how many have all that is asked of the first so many classes. */
+  count(box: Box, classes = this.#asked.length): number {
+    return this.#countFrom(0, classes, box);
+  }
+
+  /** Of hosts that all have the classes before a place. */
+  #countFrom(from: number, classes: number, box: Box): number {
     const { bounds, division } = box;
-    for (let place = from; place < this.#asked.length; place += 1) {
+    for (let place = from; place < classes; place += 1) {
       const asked = this.#asked[place] as Asked;
       const { amount, at } = asked;
       const isAllowed = amount <= (bounds[at + LEAST.maxUnit] as number);
       if (isAllowed && amount <= (bounds[at + LEAST.free] as number)) continue;
-      if (amount > (bounds[at + MOST.maxUnit] as number)) this.#countLacking(box, asked, asked.beyondUnit);
-      else if (isAllowed && amount > (bounds[at + MOST.free] as number)) this.#countLacking(box, asked, asked.short);
-      else if (division === null) this.#countEach(box.slots as number[], place);
-      else {
-        this.count(division.lower, place);
-        this.count(division.upper, place);
-      }
-      return;
+      if (amount > (bounds[at + MOST.maxUnit] as number)) return this.#countLacking(box, asked, asked.beyondUnit);
+      if (isAllowed && amount > (bounds[at + MOST.free] as number)) return this.#countLacking(box, asked, asked.short);
+      if (division === null) return this.#countEach(place, classes, box.slots as number[]);
+      return this.#countFrom(place, classes, division.lower) + this.#countFrom(place, classes, division.upper);
     }
-    this.fits += box.count;
+    return box.count;
   }
 
-  #countEach(slots: readonly number[], from: number): void {
-    const all = this.#asked;
+  #countEach(from: number, classes: number, slots: readonly number[]): number {
+    let having = 0;
     for (const slot of slots) {
       let place = from;
-      for (; place < all.length; place += 1) {
-        const asked = all[place] as Asked;
-        const { amount } = asked;
-        const isBeyondUnit = amount > (asked.maxUnit[slot] as number);
-        if (!isBeyondUnit && amount <= (asked.free[slot] as number)) continue;
+      for (; place < classes; place += 1) {
+        const asked = this.#asked[place] as Asked;
+        const isBeyondUnit = asked.amount > (asked.maxUnit[slot] as number);
+        if (!isBeyondUnit && asked.amount <= (asked.free[slot] as number)) continue;
         const lack = isBeyondUnit ? asked.beyondUnit : asked.short;
         lack.hosts += 1;
         this.#comeNear(slot, asked, lack);
         break;
       }
-      if (place === all.length) this.fits += 1;
+      if (place === classes) having += 1;
     }
+    return having;
   }
 
-  /** All hosts of a box lack a class. */
-  #countLacking(box: Box, asked: Asked, lack: Lack): void {
+  /** All hosts of a box lack a class, and none has all. */
+  #countLacking(box: Box, asked: Asked, lack: Lack): 0 {
     lack.hosts += box.count;
     if (box.count > 0) this.#seekNearest(box, asked, lack);
+    return 0;
   }
 
   #seekNearest({ bounds, commonTie, division, slots }: Box, asked: Asked, lack: Lack): void {

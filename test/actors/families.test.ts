@@ -63,6 +63,7 @@ const kindsOf = (rankings: Rankings, view: View, spec: RequestSpec): number[] =>
 test('families - hosts are ranked and refused as by a look at each, after whatever changes', () => {
   let byNumbers = 0;
   let refusedByFilter = 0;
+  let unmet = 0;
   let others = 0;
   for (let seed = 0; seed < 40; seed += 1) {
     const fleet = randomFleet(`family ${seed}`, 60);
@@ -106,10 +107,14 @@ test('families - hosts are ranked and refused as by a look at each, after whatev
       const kinds = kindsOf(some, view, spec);
       if (kinds.includes(KIND.plain)) byNumbers += 1;
       if (kinds.includes(KIND.refused)) refusedByFilter += 1;
+      if (kinds.includes(KIND.unmet)) unmet += 1;
       if (kinds.includes(KIND.other)) others += 1;
     }
   }
-  assert.ok(Math.min(byNumbers, refusedByFilter, others) > 100, `${[byNumbers, refusedByFilter, others]}`);
+  assert.ok(
+    Math.min(byNumbers, refusedByFilter, unmet, others) > 100,
+    `${[byNumbers, refusedByFilter, unmet, others]}`,
+  );
 });
 
 test('families - of few sizes and of many each ranks hosts as a look at each does, though few rankings are kept', () => {
