@@ -75,8 +75,9 @@ export class Front {
 
   /** As the function of that name, of all hosts. */
   bestOf(among: () => Among, most: number, accept: (slot: number) => boolean): number[] {
-    this.#follow();
     const found: number[] = [];
+    if (most <= 0) return found;
+    this.#follow();
     for (let judged = 0; ; judged += 1) {
       if (found.length === most) return found;
       if (judged === this.#slots.length) {

@@ -43,11 +43,16 @@ export interface Column {
   share: Float64Array;
   /** The most that one allocation may have. */
   maxUnit: Float64Array;
+  /** Not among the measures: what is left is told without it, but for what is lost in rounding. */
+  used: Float64Array;
 }
 
 /** Where a column has each of its measures. */
 export const OF_COLUMN = { free: 0, capacity: 1, share: 2, maxUnit: 3 } as const;
 const MEASURES_OF_COLUMN = 4;
+
+/** How far hosts are apart that differ in what follows from other measures: farther than those that do not differ. */
+const HARDLY_APART = Number.MIN_VALUE;
 
 /** What a weigher goes by: what is left of all classes, or of one, or nothing that depends on amounts. */
 type GoesBy = 'all-classes' | Column | null;
@@ -110,7 +115,7 @@ export function newFamily(key: string, { spec, filters, weighers }: Parts, slots
   const classes = [...new Set([...Object.keys(group.resources), ...byFree])].sort();
   const columns = classes.map((resourceClass, place): Column => {
     const at = MEASURES_OF_COLUMN * place;
-    return { resourceClass, at, free: none, capacity: none, share: none, maxUnit: none };
+    return { resourceClass, at, free: none, capacity: none, share: none, maxUnit: none, used: none };
   });
   const goesBy = ({ weigher }: AskedWeigher): GoesBy =>
     weigher.weigh === freeShare.weigh
@@ -127,12 +132,12 @@ export function newFamily(key: string, { spec, filters, weighers }: Parts, slots
   };
   return family;
 
-  /** By what counts in weight, and hosts of one kind by themselves: what else differs follows from that. */
+  /** By what counts in weight, and hosts of one kind by themselves; what else differs as a rule follows from that. */
   function distance(measure: number, least: number, most: number): number {
     if (measure >= first) return most - least;
     const ofColumn = measure % MEASURES_OF_COLUMN;
     if (ofColumn === OF_COLUMN.share) return most - least;
-    return ofColumn === OF_COLUMN.capacity ? (most - least) / most : 0;
+    return ofColumn === OF_COLUMN.capacity ? (most - least) / most : HARDLY_APART;
   }
 }
 
@@ -148,6 +153,7 @@ function widen({ columns, said, hosts }: Family, size: number): void {
     column.capacity = widened(column.capacity, size);
     column.share = widened(column.share, size);
     column.maxUnit = widened(column.maxUnit, size);
+    column.used = widened(column.used, size);
   }
   for (const one of said) one.values = widened(one.values, size);
   hosts.measures.values = [
@@ -218,13 +224,14 @@ const obstacleOf = ({ code, condition, message }: Refusal): Obstacle => ({ code,
 
 /** Notes how much there is of each class; false where that does not tell all. */
 function note(columns: readonly Column[], slot: number, { stocks }: Provider): boolean {
-  for (const { resourceClass, free, capacity, share, maxUnit } of columns) {
+  for (const { resourceClass, free, capacity, share, maxUnit, used } of columns) {
     const stock = stocks.get(resourceClass);
     if (stock === undefined || stock.inventory.min_unit > 1 || stock.inventory.step_size !== 1) return false;
     free[slot] = stock.capacity - stock.used;
     capacity[slot] = stock.capacity;
     share[slot] = stock.capacity > 0 ? Math.max(0, stock.capacity - stock.used) / stock.capacity : 0;
     maxUnit[slot] = stock.inventory.max_unit;
+    used[slot] = stock.used;
   }
   return true;
 }

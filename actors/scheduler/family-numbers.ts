@@ -3,7 +3,6 @@
 
 import type { RequestSpec, ResourceGroup } from '../messages/common.ts';
 import type { Box } from './boxes.ts';
-import type { Obstacle } from './census.ts';
 import { type Column, type Family, OF_COLUMN } from './families.ts';
 
 /** A resource class of a request, as its family knows it. */
@@ -39,20 +38,6 @@ export function lackOn({ demands }: Member, slot: number): number {
     if (amount > (column.free[slot] as number) || amount > (column.maxUnit[slot] as number)) return place;
   }
   return LACKS_NOTHING;
-}
-
-/** Why a host cannot give as much of a class as is asked, as misfit.ts says. */
-export function obstacleOn(demand: Demand, slot: number): Obstacle & { readonly short: number } {
-  const { resourceClass: about, free, maxUnit } = demand.column;
-  const isBeyondUnit = demand.amount > (maxUnit[slot] as number);
-  const short = shortBy(demand.amount, isBeyondUnit, free[slot] as number, maxUnit[slot] as number);
-  return { code: isBeyondUnit ? 'unit-constraint' : 'exceeds-capacity', about, short };
-}
-
-/** By how much an amount is too large: amounts are whole, so of what is free and is not no more can be had. */
-export function shortBy(amount: number, isBeyondUnit: boolean, free: number, maxUnit: number): number {
-  const most = Math.floor(free);
-  return amount - (isBeyondUnit ? Math.max(0, Math.min(most, maxUnit)) : most);
 }
 
 /** What a host weighs that has no room, and the best of a box in which none has. */

@@ -99,6 +99,8 @@ export class Shape implements RankedBy, RankedNow {
   readonly #front = new Front(this);
   /** Weighings that somebody has looked at, by slot. */
   readonly #weighed = new Map<number, Weighed>();
+  /** With so many of them those are let go that are not true any more. */
+  #dropsAt = MIN_WEIGHED;
   /** Of the nearest of each reason, whether more stands in its way. */
   readonly #lacksMore = new Map<
     string,
@@ -162,8 +164,16 @@ export class Shape implements RankedBy, RankedNow {
       most: null,
       version,
     };
+    if (this.#weighed.size >= this.#dropsAt) this.#dropOld();
     this.#weighed.set(slot, one);
     return one;
+  }
+
+  /** Lets go of weighings of hosts that have changed. */
+  #dropOld(): void {
+    const { versions } = this.slots;
+    for (const [slot, { version }] of this.#weighed) if (version !== versions[slot]) this.#weighed.delete(slot);
+    this.#dropsAt = Math.max(MIN_WEIGHED, 2 * this.#weighed.size);
   }
 
   weightOf(slot: number): number {
@@ -337,6 +347,9 @@ interface More {
 
 /** Of how many reasons it is asked whether more stands in the way: of hardly any request there are more. */
 const MAX_ASKED = 16;
+
+/** So many weighings are kept whether they are true or not. */
+const MIN_WEIGHED = 16;
 
 /** How often any host is drawn, before those that are accepted are gathered. */
 const MAX_DRAWS = 64;

@@ -3,7 +3,8 @@
 
 import type { Box } from './boxes.ts';
 import type { Reason } from './census.ts';
-import { LEAST, type Member, MOST, shortBy } from './family-numbers.ts';
+import type { Column } from './families.ts';
+import { LEAST, type Member, MOST } from './family-numbers.ts';
 
 /** The hosts that lack a class, or may not give as much of it in one allocation. */
 export interface Lacking {
@@ -17,8 +18,7 @@ interface Asked {
   readonly amount: number;
   /** Where boxes have their bounds of its measures. */
   readonly at: number;
-  readonly free: Float64Array;
-  readonly maxUnit: Float64Array;
+  readonly column: Column;
   readonly short: Lack;
   readonly beyondUnit: Lack;
 }
@@ -40,7 +40,7 @@ export class Tally {
   constructor({ known, demands }: Member) {
     this.#ties = known.slots.commonTies;
     this.#asked = demands.map(({ amount, column, at }): Asked => {
-      const { resourceClass: about, free, maxUnit } = column;
+      const { resourceClass: about } = column;
       const lack = (code: string, isBeyondUnit: boolean): Lack => {
         const reason = { code, about, message: undefined };
         return { reason, isBeyondUnit, hosts: 0, slot: -1, least: Number.POSITIVE_INFINITY, tie: 0 };
@@ -48,8 +48,7 @@ export class Tally {
       return {
         amount,
         at,
-        free,
-        maxUnit,
+        column,
         short: lack('exceeds-capacity', false),
         beyondUnit: lack('unit-constraint', true),
       };
@@ -91,8 +90,9 @@ export class Tally {
       let place = from;
       for (; place < classes; place += 1) {
         const asked = this.#asked[place] as Asked;
-        const isBeyondUnit = asked.amount > (asked.maxUnit[slot] as number);
-        if (!isBeyondUnit && asked.amount <= (asked.free[slot] as number)) continue;
+        const { amount, column } = asked;
+        const isBeyondUnit = amount > (column.maxUnit[slot] as number);
+        if (!isBeyondUnit && amount <= (column.free[slot] as number)) continue;
         const lack = isBeyondUnit ? asked.beyondUnit : asked.short;
         lack.hosts += 1;
         this.#comeNear(slot, asked, lack);
@@ -112,8 +112,8 @@ export class Tally {
 
   #seekNearest({ bounds, commonTie, division, slots }: Box, asked: Asked, lack: Lack): void {
     const { amount, at } = asked;
-    const free = bounds[at + MOST.free] as number;
-    const least = shortBy(amount, lack.isBeyondUnit, free, bounds[at + MOST.maxUnit] as number);
+    const left = Math.floor(bounds[at + MOST.free] as number);
+    const least = shortBy(amount, lack.isBeyondUnit, left, bounds[at + MOST.maxUnit] as number);
     if (least > lack.least || (least === lack.least && commonTie >= lack.tie)) return;
     if (division === null) {
       for (const slot of slots as number[]) this.#comeNear(slot, asked, lack);
@@ -127,8 +127,9 @@ export class Tally {
     this.#seekNearest(isUpperFirst ? lower : upper, asked, lack);
   }
 
-  #comeNear(slot: number, { amount, free, maxUnit }: Asked, lack: Lack): void {
-    const short = shortBy(amount, lack.isBeyondUnit, free[slot] as number, maxUnit[slot] as number);
+  #comeNear(slot: number, { amount, column: { capacity, used, maxUnit } }: Asked, lack: Lack): void {
+    const left = Math.floor(capacity[slot] as number) - (used[slot] as number);
+    const short = shortBy(amount, lack.isBeyondUnit, left, maxUnit[slot] as number);
     if (short > lack.least) return;
     const tie = this.#ties[slot] as number;
     if (short === lack.least && tie >= lack.tie) return;
@@ -136,4 +137,9 @@ export class Tally {
     lack.slot = slot;
     lack.tie = tie;
   }
+}
+
+/** By how much an amount is too large, as misfit.ts says: amounts are whole, so of a capacity that is not no more can be had. */
+function shortBy(amount: number, isBeyondUnit: boolean, left: number, maxUnit: number): number {
+  return amount - (isBeyondUnit ? Math.max(0, Math.min(left, maxUnit)) : left);
 }

@@ -53,7 +53,7 @@ export function catchUp(fleet: Fleet, shape: Shape, looks: Looks): void {
   if (member !== null) keepFamilyUp(fleet, member.known);
   if (seen === end) return;
   shape.seen = end;
-  if (member?.known.hosts.others === 0 && own.isEmpty) return;
+  if (member?.known.hosts.others === 0 && own.isEmpty && shape.unsearched.size === 0) return;
   const changed = changedSince(fleet, slots, seen);
   weighAll(fleet, shape, changed, looks.forEach * changed.length + looks.beyond);
 }

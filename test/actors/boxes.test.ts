@@ -114,6 +114,7 @@ test('boxes - hosts that were alike are divided by what they differ in soon afte
   for (const slot of slots.all) {
     for (const one of values) one[slot] = random.next();
     boxes.move(slot);
+    checked(boxes.root as Box, slots, values);
   }
   const after = checked(boxes.root as Box, slots, values);
   assert.ok(after.byTie <= 2, `${after.byTie} of ${after.boxes} are still divided by tie`);

@@ -4,6 +4,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { RequestSpec } from '../../actors/messages/common.ts';
+import type { ProvidersChanged } from '../../actors/messages/placement.ts';
 import type { HostState } from '../../actors/messages/scheduler.ts';
 import { KIND } from '../../actors/scheduler/family-hosts.ts';
 import type { Filter } from '../../actors/scheduler/filters/filter.ts';
@@ -11,11 +12,12 @@ import { instanceLimit } from '../../actors/scheduler/filters/limits.ts';
 import { best, bestOfAll, bestOfCell } from '../../actors/scheduler/picking.ts';
 import { emptyRankings, type Rankings, shapeOf, statsMatter } from '../../actors/scheduler/ranking.ts';
 import { noteShard } from '../../actors/scheduler/silence.ts';
-import { emptyView, learnProvider, learnUsage, type View } from '../../actors/scheduler/view.ts';
+import { emptyView, learnChanges, learnProvider, learnUsage, type View } from '../../actors/scheduler/view.ts';
 import { forgetHost, learnHost, passTime } from '../../actors/scheduler/view-hosts.ts';
 import { fewInstances } from '../../actors/scheduler/weighers/busyness.ts';
 import { DEFAULT_WEIGHERS } from '../../actors/scheduler/weighers/defaults.ts';
 import { free } from '../../actors/scheduler/weighers/free.ts';
+import { freeShare } from '../../actors/scheduler/weighers/free-share.ts';
 import type { Weigher } from '../../actors/scheduler/weighers/weigher.ts';
 import { seededRandom } from '../../runtime/random.ts';
 import { viewOf } from '../support/facts.ts';
@@ -135,7 +137,15 @@ test('families - of few sizes and of many each ranks hosts as a look at each doe
       const generation = (generations.get(n) ?? 0) + 1;
       generations.set(n, generation);
       const total = (most: number) => ({ ...PART, total: most, max_unit: n % 7 === 0 ? 6 * room : most });
-      const inventories = { VCPU: total(room + (n % kinds)), MEMORY_MB: total(100 * room + (n % kinds)) };
+      const isOdd = seed % 4 !== 2;
+      const odd = {
+        ...(isOdd && n % 11 === 3 ? { allocation_ratio: 1.15 } : {}),
+        ...(isOdd && n % 13 === 5 ? { reserved: room } : {}),
+      };
+      const inventories = {
+        VCPU: { ...total(room + (n % kinds)), ...odd },
+        MEMORY_MB: total(100 * room + (n % kinds)),
+      };
       const spec = { id: `p${n}`, name: `h${n}`, parent: null, inventories, traits: [], aggregates: [] };
       learnProvider(view, { ...spec, root: `p${n}`, generation, used: used[n] as (typeof used)[0] });
     };
@@ -147,7 +157,10 @@ test('families - of few sizes and of many each ranks hosts as a look at each doe
     }
     const sizes = seed % 3 === 1 ? 3 : 60;
     const specs = Array.from({ length: sizes }, (_, n) => sizeOf(1 + (n % 7), 1 + 13 * n));
-    const weighers = [...DEFAULT_WEIGHERS, { ...free('VCPU'), multiplier: [-3, -0.5, 0.5][seed % 3] ?? 0 }];
+    const defaults = DEFAULT_WEIGHERS.map((one) =>
+      one === freeShare && seed % 5 === 2 ? { ...one, multiplier: -2 } : one,
+    );
+    const weighers = [...defaults, { ...free('VCPU'), multiplier: [-3, -0.5, 0.5][seed % 3] ?? 0 }];
     const options = { pickAmong: 1 + (seed % 3), maxShapes: seed % 4 === 1 ? 5 : 1_024 };
     const [some, none] = [weighers, [...weighers, MIGHT_LOOK]].map((all) => emptyRankings(all, 's', options)) as [
       Rankings,
@@ -159,6 +172,8 @@ test('families - of few sizes and of many each ranks hosts as a look at each doe
         const now = used[n] as (typeof used)[0];
         now.VCPU = Math.max(0, now.VCPU + random.integer(-5, 6));
         now.MEMORY_MB = Math.max(0, now.MEMORY_MB + random.integer(-300, 320));
+        // More than there is, as when an allocation ratio was lowered.
+        if (seed % 3 === 0 && random.integer(0, 9) === 0) now.VCPU = 10 * room;
         const generation = (generations.get(n) as number) + 1;
         generations.set(n, generation);
         learnUsage(view, { id: `p${n}`, generation, used: { ...now } });
@@ -207,6 +222,71 @@ test('families - a host that was full for a while stands with the others again',
   assert.equal([shape().fits, shape().refused], [59, 1]);
   for (let n = 0; n < 20; n += 1) use(n, 11, 1);
   assert.equal([shape().fits, shape().refused], [60, 0]);
+});
+
+test('families - what time alone changes is weighed anew, and what a host that changed was asked is asked again', () => {
+  const hour = (now: number) => Math.floor(now / 3_600_000);
+  const byTheHour: Weigher = {
+    name: 'by-the-hour',
+    multiplier: 1,
+    ignoresAmounts: true,
+    weigh: ({ host }) => Number(host.host === `h${hour(host.now)}`),
+    changesAt: ({ now }) => 3_600_000 * (hour(now) + 1),
+  };
+  const view = viewOf(...Array.from({ length: 9 }, (_, n) => ({ host: `h${n}`, vcpu: 10 })));
+  const rankings = emptyRankings([...DEFAULT_WEIGHERS, byTheHour], 's');
+  const pick = (amount: number) => best({ rankings, view }, { spec: specOf(amount) }, NOBODY)?.host;
+  assert.equal([pick(1), pick(2)], ['h0', 'h0']);
+  passTime(view, 3_600_000);
+  assert.equal([pick(1), pick(2)], ['h1', 'h1']);
+  const asked: string[] = [];
+  const lacksMore = (root: string) => asked.push(root) > 0;
+  const count = () => shapeOf({ rankings, view }, { spec: specOf(99) }).counted({ lacksMore, isKept: true });
+  const nearest = count()[0]?.nearest?.root as string;
+  count();
+  assert.equal(asked, [nearest]);
+  // It stays the nearest: all others have less.
+  learnUsage(view, { id: nearest, generation: 7, used: { VCPU: 1 } });
+  for (const n of view.hosts.keys()) if (n !== nearest) learnUsage(view, { id: n, generation: 7, used: { VCPU: 2 } });
+  count();
+  assert.equal(asked, [nearest, nearest]);
+});
+
+test('families - hosts that must be looked at themselves are told by numbers once they can be', () => {
+  const view = viewOf(...Array.from({ length: 9 }, (_, n) => ({ host: `h${n}`, vcpu: 10 })));
+  const rankings = emptyRankings(DEFAULT_WEIGHERS, 's');
+  const shape = () => shapeOf({ rankings, view }, { spec: specOf(3) });
+  shapeOf({ rankings, view }, { spec: specOf(2) });
+  const spec = {
+    id: 'p-h4-numa',
+    name: 'numa',
+    parent: 'p-h4',
+    inventories: { VCPU: PART },
+    traits: [],
+    aggregates: [],
+  };
+  learnProvider(view, { ...spec, root: 'p-h4', generation: 1, used: {} });
+  assert.equal([shape().fits, shape().own.fits, shape().member?.known.hosts.others], [9, 1, 1]);
+  learnChanges(view, { shard: 0, changed: [], used: [], removed: ['p-h4-numa'] } as unknown as ProvidersChanged);
+  assert.equal([shape().fits, shape().own.fits, shape().member?.known.hosts.others], [9, 0, 0]);
+});
+
+test('families - where any host will do it is one with room', () => {
+  const view = viewOf(...Array.from({ length: 60 }, (_, n) => ({ host: `h${n}`, vcpu: 10 })));
+  for (let n = 0; n < 60; n += 1) {
+    learnUsage(view, { id: `p-h${n}`, generation: 5, used: { VCPU: n % 3 === 0 ? 1 : 9 } });
+  }
+  const rankings = emptyRankings(DEFAULT_WEIGHERS, 's', { pickAmong: Number.POSITIVE_INFINITY });
+  const drawn = new Set<string>();
+  for (let n = 0; n < 400; n += 1) {
+    const found = best({ rankings, view }, { spec: specOf(2 + (n % 3)) }, NOBODY, `${n}`)?.host ?? '';
+    assert.is(Number(found.slice(1)) % 3, 0);
+    drawn.add(found);
+  }
+  assert.is(drawn.size, 20, 'each is drawn sooner or later');
+  const isOut = (root: string) => root !== 'p-h33';
+  assert.is(best({ rankings, view }, { spec: specOf(2) }, isOut, 's')?.host, 'h33');
+  assert.is(best({ rankings, view }, { spec: specOf(11) }, NOBODY, 's'), null);
 });
 
 test('families - what is said of a filter that failed is of a host that it failed on now', () => {

@@ -3,8 +3,12 @@
 import fc from 'fast-check';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { type Among, bestOf } from '../../actors/scheduler/best-first.ts';
+import { type Among, bestOf, Front } from '../../actors/scheduler/best-first.ts';
 import { before, emptyHeap, insert, move, remove } from '../../actors/scheduler/heap.ts';
+import { Slots } from '../../actors/scheduler/slots.ts';
+import { emptyView, noteChange } from '../../actors/scheduler/view.ts';
+import { learnHost } from '../../actors/scheduler/view-hosts.ts';
+import { seededRandom } from '../../runtime/random.ts';
 
 const test = suite('heaps');
 
@@ -54,6 +58,48 @@ test('heaps - a heap gives the best of what is in it, whatever was put in, taken
       },
     ),
     { numRuns: 300 },
+  );
+});
+
+test('heaps - what is kept of the front is what is found anew, whoever changes', () => {
+  const view = emptyView();
+  for (let n = 0; n < 300; n += 1) learnHost(view, 'c1', { host: `h${n}`, provider: `p${n}`, state: 'up' });
+  const slots = new Slots('s', view);
+  const order = { weights: new Float64Array(300), at: new Int32Array(300) };
+  const heap = emptyHeap(slots.ties);
+  for (const slot of slots.all) insert(order, heap, slot);
+  const front = new Front({ slots, weightOf: (slot) => order.weights[slot] as number });
+  let searches = 0;
+  const among = (): Among => {
+    searches += 1;
+    return { order, heaps: [heap], boxes: [], member: null };
+  };
+  const change = (slot: number, weight: number) => {
+    order.weights[slot] = weight;
+    move(order, heap, slot);
+    noteChange(view, `p${slot}`);
+    slots.follow();
+  };
+  const random = seededRandom(1);
+  let asked = 0;
+  for (let round = 0; round < 2_000; round += 1) {
+    for (let n = random.integer(0, round % 100 === 0 ? 60 : 3); n > 0; n -= 1) {
+      change(random.integer(0, 299), random.integer(0, 50));
+    }
+    const most = random.integer(0, round % 50 === 0 ? 300 : 4);
+    const accept = random.integer(0, 2) === 0 ? (slot: number) => slot % 3 > 0 : () => true;
+    asked += 1;
+    const found = front.bestOf(among, most, accept);
+    assert.equal(found, bestOf({ order, heaps: [heap], boxes: [], member: null }, most, accept), `round ${round}`);
+  }
+  assert.ok(searches < asked / 3, `${searches} searches for ${asked}`);
+  // One that is ranked in another way though it has not changed.
+  order.weights[7] = 99;
+  move(order, heap, 7);
+  front.forget();
+  assert.equal(
+    front.bestOf(among, 1, () => true),
+    [7],
   );
 });
 
