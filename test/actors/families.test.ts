@@ -136,7 +136,11 @@ test('families - of few sizes and of many each ranks hosts as a look at each doe
     const learn = (n: number) => {
       const generation = (generations.get(n) ?? 0) + 1;
       generations.set(n, generation);
-      const total = (most: number) => ({ ...PART, total: most, max_unit: n % 7 === 0 ? 6 * room : most });
+      const total = (most: number) => ({
+        ...PART,
+        total: most,
+        max_unit: n % 7 === 0 ? (seed % 3 === 0 ? 3 : 6 * room) : most,
+      });
       const isOdd = seed % 4 !== 2;
       const odd = {
         ...(isOdd && n % 11 === 3 ? { allocation_ratio: 1.15 } : {}),
@@ -237,8 +241,10 @@ test('families - what time alone changes is weighed anew, and what a host that c
   const rankings = emptyRankings([...DEFAULT_WEIGHERS, byTheHour], 's');
   const pick = (amount: number) => best({ rankings, view }, { spec: specOf(amount) }, NOBODY)?.host;
   assert.equal([pick(1), pick(2)], ['h0', 'h0']);
-  passTime(view, 3_600_000);
-  assert.equal([pick(1), pick(2)], ['h1', 'h1']);
+  for (const hours of [1, 2, 3]) {
+    passTime(view, 3_600_000 * hours);
+    assert.equal([pick(1), pick(2)], [`h${hours}`, `h${hours}`]);
+  }
   const asked: string[] = [];
   const lacksMore = (root: string) => asked.push(root) > 0;
   const count = () => shapeOf({ rankings, view }, { spec: specOf(99) }).counted({ lacksMore, isKept: true });
@@ -269,6 +275,27 @@ test('families - hosts that must be looked at themselves are told by numbers onc
   assert.equal([shape().fits, shape().own.fits, shape().member?.known.hosts.others], [9, 1, 1]);
   learnChanges(view, { shard: 0, changed: [], used: [], removed: ['p-h4-numa'] } as unknown as ProvidersChanged);
   assert.equal([shape().fits, shape().own.fits, shape().member?.known.hosts.others], [9, 0, 0]);
+});
+
+test('families - of a host that is overcommitted no more can be had than nothing', () => {
+  const view = emptyView();
+  const inventories = { VCPU: { ...PART, total: 10, max_unit: 3 } };
+  const spec = { id: 'p1', name: 'h1', parent: null, inventories, traits: [], aggregates: [] };
+  learnProvider(view, { ...spec, root: 'p1', generation: 1, used: { VCPU: 20 } });
+  learnHost(view, 'c1', { host: 'h1', provider: 'p1', state: 'up' });
+  const rankings = emptyRankings(DEFAULT_WEIGHERS, 's');
+  const told = [2, 3, 5].map((amount) => {
+    const [count] = shapeOf({ rankings, view }, { spec: specOf(amount) }).counted({
+      lacksMore: () => false,
+      isKept: false,
+    });
+    return [count?.code, count?.nearest?.short];
+  });
+  assert.equal(told, [
+    ['exceeds-capacity', 12],
+    ['exceeds-capacity', 13],
+    ['unit-constraint', 5],
+  ]);
 });
 
 test('families - where any host will do it is one with room', () => {

@@ -83,7 +83,7 @@ test('heaps - what is kept of the front is what is found anew, whoever changes',
   const random = seededRandom(1);
   let asked = 0;
   for (let round = 0; round < 2_000; round += 1) {
-    for (let n = random.integer(0, round % 100 === 0 ? 60 : 3); n > 0; n -= 1) {
+    for (let n = random.integer(0, round % 10 === 0 ? 60 : 3); n > 0; n -= 1) {
       change(random.integer(0, 299), random.integer(0, 50));
     }
     const most = random.integer(0, round % 50 === 0 ? 300 : 4);
@@ -92,7 +92,7 @@ test('heaps - what is kept of the front is what is found anew, whoever changes',
     const found = front.bestOf(among, most, accept);
     assert.equal(found, bestOf({ order, heaps: [heap], boxes: [], member: null }, most, accept), `round ${round}`);
   }
-  assert.ok(searches < asked / 3, `${searches} searches for ${asked}`);
+  assert.ok(searches < asked / 2, `${searches} searches for ${asked}`);
   // One that is ranked in another way though it has not changed.
   order.weights[7] = 99;
   move(order, heap, 7);
