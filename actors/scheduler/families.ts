@@ -191,11 +191,7 @@ function look(family: Family, slot: number, view: View, overrides: Overrides): v
   if (ofRoot !== null) return hosts.putRefused(slot, obstacleOf(ofRoot));
   if (isSpread(columns, tree) || !note(columns, slot, provider)) return hosts.putAside(slot, KIND.other);
   const [group] = spec.groups as [ResourceGroup];
-  // As misfit.ts has it: what each server must meet is asked with the first class, what all must meet together at last.
-  const ofEach = unmet({ ...group, required: [], anyOf: [] }, [provider], provider);
-  if (ofEach !== null) return hosts.putUnmet(slot, obstacleOf(ofEach), 1);
-  const ofAll = unmet(group, [provider], provider);
-  if (ofAll !== null) return hosts.putUnmet(slot, obstacleOf(ofAll), Object.keys(group.resources).length);
+  if (unmet(group, [provider], provider) !== null) return putUnmet(family, slot, group, provider);
   const allocations: Allocation[] = [{ provider: root, group: '', resources: group.resources }];
   const candidate = { host: facts, tree, allocations };
   for (const one of said) {
@@ -218,6 +214,13 @@ function isSpread(columns: readonly Column[], tree: readonly Provider[]): boolea
     for (const { resourceClass } of columns) if (stocks.has(resourceClass)) return true;
   }
   return false;
+}
+
+/** As misfit.ts has it: what each server must meet is asked with the first class, what all must meet together at last. */
+function putUnmet({ hosts }: Family, slot: number, group: ResourceGroup, provider: Provider): void {
+  const ofEach = unmet({ ...group, required: [], anyOf: [] }, [provider], provider);
+  const obstacle = obstacleOf(ofEach ?? (unmet(group, [provider], provider) as Refusal));
+  hosts.putUnmet(slot, obstacle, ofEach === null ? Object.keys(group.resources).length : 1);
 }
 
 const obstacleOf = ({ code, condition, message }: Refusal): Obstacle => ({ code, about: condition, message });

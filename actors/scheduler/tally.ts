@@ -57,10 +57,13 @@ export class Tally {
 
   /** What hosts lack, of which there are any. */
   lacking(): readonly Lacking[] {
-    return this.#asked
-      .flatMap(({ short, beyondUnit }) => [short, beyondUnit])
-      .filter(({ hosts }) => hosts > 0)
-      .map(({ reason, hosts, slot, least }) => ({ reason, hosts, nearest: { slot, short: least } }));
+    const found: Lacking[] = [];
+    for (const { short, beyondUnit } of this.#asked) {
+      for (const { reason, hosts, slot, least } of [short, beyondUnit]) {
+        if (hosts > 0) found.push({ reason, hosts, nearest: { slot, short: least } });
+      }
+    }
+    return found;
   }
 
   /** Counts the hosts of a box; answers how many have all that is asked of the first so many classes. */
