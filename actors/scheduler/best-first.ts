@@ -1,5 +1,5 @@
 // The best hosts of several heaps and boxes, best first, as if they stood in one list: without changing any, and with a look
-// at few of the others.
+// at few of the others. And the first few of all hosts, kept from one choice to the next.
 
 import type { Box } from './boxes.ts';
 import { type Member, mostIn, NO_ROOM, weightIn } from './family-numbers.ts';
@@ -75,9 +75,15 @@ export class Front {
 
   /** As the function of that name, of all hosts. */
   bestOf(among: () => Among, most: number, accept: (slot: number) => boolean): number[] {
-    const found: number[] = [];
-    if (most <= 0) return found;
+    if (most <= 0) return [];
     this.#follow();
+    const found = this.#bestOf(among, most, accept);
+    this.#trim();
+    return found;
+  }
+
+  #bestOf(among: () => Among, most: number, accept: (slot: number) => boolean): number[] {
+    const found: number[] = [];
     for (let judged = 0; ; judged += 1) {
       if (found.length === most) return found;
       if (judged === this.#slots.length) {
@@ -123,6 +129,11 @@ export class Front {
     if (first === changes.length) return;
     this.#count = AT_FRONT.again;
     for (let position = first; position < changes.length; position += 1) this.#note(changes[position] as number);
+    this.#trim();
+  }
+
+  /** Keeps no more than are of use. */
+  #trim(): void {
     if (this.#slots.length <= 2 * AT_FRONT.again) return;
     this.#slots.length = AT_FRONT.again;
     this.#weights.length = AT_FRONT.again;

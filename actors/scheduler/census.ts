@@ -51,9 +51,7 @@ export const keyOf = ({ code, about }: Pick<Obstacle, 'code' | 'about'>): string
 
 /** The one that refuses most first; of those that refuse as many always the same one. */
 export function inOrder<One extends Counted>(counts: One[]): One[] {
-  return counts.sort(
-    (one, other) => other.hosts - one.hosts || (keyOf(one as Reason) < keyOf(other as Reason) ? -1 : 1),
-  );
+  return counts.sort((one, other) => other.hosts - one.hosts || (keyOf(one) < keyOf(other) ? -1 : 1));
 }
 
 interface Tallied extends Reason {
@@ -68,7 +66,7 @@ export class Census {
   hosts = 0;
 
   refuse(root: string, obstacle: Obstacle): void {
-    const key = keyOf(obstacle as Reason);
+    const key = keyOf(obstacle);
     let reason = this.#reasons.get(key);
     if (reason === undefined) {
       reason = { ...reasonOf(obstacle), hosts: 0, nearest: undefined };
@@ -83,7 +81,7 @@ export class Census {
   /** Whether a host that is refused would be the nearest of its reason. */
   comesNearest(root: string, obstacle: Obstacle): boolean {
     const { short } = obstacle;
-    return short !== undefined && isNearer(this.#reasons.get(keyOf(obstacle as Reason))?.nearest, root, short);
+    return short !== undefined && isNearer(this.#reasons.get(keyOf(obstacle))?.nearest, root, short);
   }
 
   counted(): Counted[] {

@@ -43,7 +43,7 @@ export interface Column {
   share: Float64Array;
   /** The most that one allocation may have. */
   maxUnit: Float64Array;
-  /** Not among the measures: what is left is told without it, but for what is lost in rounding. */
+  /** Not among the measures: by this it is told exactly how much is missing, while `free` is rounded. */
   used: Float64Array;
 }
 
@@ -51,7 +51,7 @@ export interface Column {
 export const OF_COLUMN = { free: 0, capacity: 1, share: 2, maxUnit: 3 } as const;
 const MEASURES_OF_COLUMN = 4;
 
-/** How far hosts are apart that differ in what follows from other measures: farther than those that do not differ. */
+/** The least distance that counts: hosts are divided by this only where they differ in nothing else. */
 const HARDLY_APART = Number.MIN_VALUE;
 
 /** What a weigher goes by: what is left of all classes, or of one, or nothing that depends on amounts. */
@@ -137,7 +137,8 @@ export function newFamily(key: string, { spec, filters, weighers }: Parts, slots
     if (measure >= first) return most - least;
     const ofColumn = measure % MEASURES_OF_COLUMN;
     if (ofColumn === OF_COLUMN.share) return most - least;
-    return ofColumn === OF_COLUMN.capacity ? (most - least) / most : HARDLY_APART;
+    const isOfKind = ofColumn === OF_COLUMN.capacity || ofColumn === OF_COLUMN.maxUnit;
+    return isOfKind ? (most - least) / most : HARDLY_APART;
   }
 }
 
@@ -217,8 +218,10 @@ function isSpread(columns: readonly Column[], tree: readonly Provider[]): boolea
 }
 
 /** As misfit.ts has it: what each server must meet is asked with the first class, what all must meet together at last. */
-function putUnmet({ hosts }: Family, slot: number, group: ResourceGroup, provider: Provider): void {
+function putUnmet({ hosts, said }: Family, slot: number, group: ResourceGroup, provider: Provider): void {
   const ofEach = unmet({ ...group, required: [], anyOf: [] }, [provider], provider);
+  // None is weighed: it is divided from others by what it is short of alone.
+  for (const { values } of said) values[slot] = 0;
   const obstacle = obstacleOf(ofEach ?? (unmet(group, [provider], provider) as Refusal));
   hosts.putUnmet(slot, obstacle, ofEach === null ? Object.keys(group.resources).length : 1);
 }

@@ -1,6 +1,6 @@
 // Where the hosts of a family stand: those of which numbers tell all in boxes of each cell; those that are refused whatever the
-// amounts by what refuses them, which is the same for all of its members; those that are, unless they are short of something,
-// in boxes too; and how many are left that each member looks at by itself.
+// amounts by what refuses them, which is the same for all of its members; those that lack a trait or the like in boxes too, by
+// what they lack, since a request may find them short of a class first; and which are left that each member looks at itself.
 
 import { type Box, Boxes, type Measures } from './boxes.ts';
 import { keyOf, type Obstacle } from './census.ts';
@@ -17,7 +17,7 @@ export const KIND = {
   plain: 1,
   /** It is refused, whatever the amounts. */
   refused: 2,
-  /** It is refused too, but numbers tell of what it is short first. */
+  /** It is refused for a trait or the like, unless it is short of a class that is asked for before that. */
   unmet: 3,
   /** It is none, or no more. */
   none: 4,
@@ -39,11 +39,16 @@ export interface PlaceOfUnmet extends Place {
   readonly classes: number;
 }
 
+interface ToBePut {
+  readonly slot: number;
+  readonly place: Place;
+}
+
 export class FamilyHosts {
   /** Those that are refused whatever the amounts. */
   readonly refused: Stands;
-  /** How many must be looked at themselves. */
-  others = 0;
+  /** The slots of those that must be looked at themselves. */
+  readonly others = new Set<number>();
   readonly measures: Measures;
   readonly #slots: Slots;
   readonly #view: View;
@@ -54,7 +59,7 @@ export class FamilyHosts {
   readonly #byCell: Record<Hearing, Map<string, PlaceOfCell>> = { heard: new Map(), silent: new Map() };
   readonly #unmet = new Map<string, PlaceOfUnmet>();
   /** Those that are told by numbers and stand in no box yet; null: all others do. */
-  #toBePut: number[] | null = null;
+  #toBePut: ToBePut[] | null = null;
   /** The placement shards whose hosts stand apart. */
   #silentShards: ReadonlySet<number>;
 
@@ -83,23 +88,26 @@ export class FamilyHosts {
   #put(slot: number, kind: number, place: Place): void {
     this.#setKind(slot, kind);
     this.refused.leave(slot);
+    if (this.#toBePut !== null) return void this.#toBePut.push({ slot, place });
     const before = this.#places[slot];
-    this.#places[slot] = place;
-    if (this.#toBePut !== null) return void this.#toBePut.push(slot);
     if (before === place) return place.boxes.move(slot);
     before?.boxes.remove(slot);
+    this.#places[slot] = place;
     place.boxes.add(slot);
   }
 
   /** Has all hosts put by somebody who does it for the first time: their boxes are made in one go then. */
   putAll(put: () => void): void {
-    const toBePut: number[] = [];
+    const toBePut: ToBePut[] = [];
     this.#toBePut = toBePut;
-    put();
-    this.#toBePut = null;
+    try {
+      put();
+    } finally {
+      this.#toBePut = null;
+    }
     const byPlace = new Map<Place, number[]>();
-    for (const slot of toBePut) {
-      const place = this.#places[slot] as Place;
+    for (const { slot, place } of toBePut) {
+      this.#places[slot] = place;
       const slots = byPlace.get(place);
       if (slots === undefined) byPlace.set(place, [slot]);
       else slots.push(slot);
@@ -135,12 +143,15 @@ export class FamilyHosts {
     if (this.#silentShards === this.#view.silentShards) return;
     this.#silentShards = this.#view.silentShards;
     for (const [slot, place] of this.#places.entries()) {
-      if (this.#kinds[slot] === KIND.plain) this.putPlain(slot, (place as PlaceOfCell).cell);
+      if (this.#kinds[slot] !== KIND.plain) continue;
+      const { cell } = place as PlaceOfCell;
+      if (this.#placeFor(slot, cell) !== place) this.putPlain(slot, cell);
     }
   }
 
   #setKind(slot: number, kind: number): void {
-    this.others += Number(kind === KIND.other) - Number(this.#kinds[slot] === KIND.other);
+    if (kind === KIND.other) this.others.add(slot);
+    else this.others.delete(slot);
     this.#kinds[slot] = kind;
   }
 

@@ -21,9 +21,11 @@ const MAX_SHAPES = 1_024;
 const MAX_SEARCHED = 4;
 /** How many hosts all shapes may rank together, some twenty bytes each. */
 const MAX_RANKED_HOSTS = 10_000_000;
+/** What is known of a host that was picked or looked at more closely takes as much as so many that are ranked. */
+const FOR_EACH_WEIGHING = 10;
 /** How many families are kept; the one used longest ago goes first. */
 const MAX_FAMILIES = 64;
-/** How many hosts all families may know together, some two hundred bytes each. */
+/** How many hosts all families may know together, some three hundred bytes each. */
 const MAX_FAMILY_HOSTS = 1_000_000;
 
 /**
@@ -189,13 +191,15 @@ function keep({ shapes, maxShapes }: Rankings, key: string, shape: Shape): void 
   shapes.delete(key);
   shapes.set(key, shape);
   let ranked = 0;
-  for (const { own } of shapes.values()) ranked += own.size;
-  for (const [oldest, { own }] of shapes) {
+  for (const one of shapes.values()) ranked += takenBy(one);
+  for (const [oldest, one] of shapes) {
     if (shapes.size === 1 || (shapes.size <= maxShapes && ranked <= MAX_RANKED_HOSTS)) return;
     shapes.delete(oldest);
-    ranked -= own.size;
+    ranked -= takenBy(one);
   }
 }
+
+const takenBy = ({ own, weighings }: Shape): number => own.size + FOR_EACH_WEIGHING * weighings;
 
 /** All hosts by their numbers, as they are now. */
 function slotsOf(rankings: Rankings, view: View): Slots {

@@ -1,15 +1,15 @@
 // The hosts as one shape of request ranks them: those that fit, and those that do not by what refuses them. Of most hosts its
-// family tells that, where it has one; the others are looked at one by one, and how they stand is kept here.
+// family tells that, where it has one; the others are looked at one by one (weighing.ts), and stands.ts keeps how they stand.
 
 import type { Allocation } from '../../machines/instance-build.ts';
 import type { RequestSpec } from '../messages/common.ts';
 import type { WeighingText } from '../messages/stored-decision.ts';
 import { type Among, bestOf, Front, type RankedNow } from './best-first.ts';
-import { type Box, hostAt, slotsIn } from './boxes.ts';
+import { type Box, hostAt } from './boxes.ts';
 import { type Counted, inOrder, keyOf, type Reason, reasonOf } from './census.ts';
 import type { Family } from './families.ts';
 import { KIND } from './family-hosts.ts';
-import { LACKS_NOTHING, lackOn, type Member, memberOf, NO_ROOM, weightIn } from './family-numbers.ts';
+import { LACKS_NOTHING, lackOn, type Member, memberOf, mostIn, NO_ROOM, weightIn } from './family-numbers.ts';
 import type { Asked } from './filters/filter.ts';
 import { before, type Entry, type Heap } from './heap.ts';
 import type { Slots } from './slots.ts';
@@ -221,19 +221,20 @@ export class Shape implements RankedBy, RankedNow {
    * @param draw A number below the one that it is given, another one each time.
    */
   anyOf(choice: Choice, accept: (one: Weighed) => boolean, draw: (below: number) => number): Weighed | undefined {
-    const { heaps, boxes } = this.#among(choice);
+    const { heaps, boxes: all } = this.#among(choice);
+    const boxes = all.filter((box) => mostIn(this.member as Member, box) !== NO_ROOM);
     const counts = [...heaps.map(({ slots }) => slots.length), ...boxes.map(({ count }) => count)];
-    const all = counts.reduce((sum, count) => sum + count, 0);
-    for (let draws = 0; all > 0 && draws < MAX_DRAWS; draws += 1) {
-      let position = draw(all);
+    const hosts = counts.reduce((sum, count) => sum + count, 0);
+    for (let draws = 0; hosts > 0 && draws < MAX_DRAWS; draws += 1) {
+      let position = draw(hosts);
       let place = 0;
       for (; position >= (counts[place] as number); place += 1) position -= counts[place] as number;
       const heap = heaps[place];
       const slot = heap?.slots[position] ?? hostAt(boxes[place - heaps.length] as Box, position);
       if (this.isRanked(slot) && accept(this.weighed(slot))) return this.weighed(slot);
     }
-    const slots = [...heaps.flatMap((heap) => heap.slots), ...boxes.flatMap(slotsIn)];
-    const accepted = slots.filter((slot) => this.isRanked(slot) && accept(this.weighed(slot)));
+    const slots = [...heaps.flatMap((heap) => heap.slots), ...boxes.flatMap((box) => this.#slotsWithRoom(box))];
+    const accepted = slots.filter((slot) => accept(this.weighed(slot)));
     return accepted.length === 0 ? undefined : this.weighed(accepted[draw(accepted.length)] as number);
   }
 
@@ -326,14 +327,34 @@ export class Shape implements RankedBy, RankedNow {
     return this.#told;
   }
 
+  /** The hosts of a box that fit. */
+  #slotsWithRoom(box: Box): number[] {
+    const member = this.member as Member;
+    const found: number[] = [];
+    const gather = (one: Box): void => {
+      if (mostIn(member, one) === NO_ROOM) return;
+      const { division, slots } = one;
+      for (const slot of slots ?? []) if (lackOn(member, slot) === LACKS_NOTHING) found.push(slot);
+      if (division === null) return;
+      gather(division.lower);
+      gather(division.upper);
+    };
+    gather(box);
+    return found;
+  }
+
+  /** How many weighings are kept. */
+  get weighings(): number {
+    return this.#weighed.size;
+  }
+
   /** The slots of all that fit. */
   *slotsThatFit(): Iterable<number> {
     yield* this.own.ranked();
     if (this.member === null) return;
     for (const hearing of HEARINGS) {
       for (const { boxes } of this.member.known.hosts.placesOf(hearing)) {
-        if (boxes.root === null) continue;
-        for (const slot of slotsIn(boxes.root)) if (lackOn(this.member, slot) === LACKS_NOTHING) yield slot;
+        if (boxes.root !== null) yield* this.#slotsWithRoom(boxes.root);
       }
     }
   }

@@ -26,7 +26,7 @@ interface Place extends Heap {
 }
 
 /** The hosts of a cell that are ranked. */
-export interface PlaceOfCell extends Heap {
+export interface HeapOfCell extends Heap {
   readonly cell: string;
 }
 
@@ -54,7 +54,7 @@ export class Stands implements Order {
   /** Numbers of places of reasons that refuse nobody any more. */
   readonly #freePlaces: number[] = [];
   readonly #byCell: Record<Hearing, Map<string, number>> = { heard: new Map(), silent: new Map() };
-  readonly #ranked: Record<Hearing, PlaceOfCell[]> = { heard: [], silent: [] };
+  readonly #ranked: Record<Hearing, HeapOfCell[]> = { heard: [], silent: [] };
   readonly #reasons = new Map<string, number>();
   readonly #slots: Slots;
   readonly #view: View;
@@ -85,7 +85,7 @@ export class Stands implements Order {
   }
 
   /** The heaps of all cells. */
-  heaps(hearing: Hearing): readonly PlaceOfCell[] {
+  heaps(hearing: Hearing): readonly HeapOfCell[] {
     return this.#ranked[hearing];
   }
 

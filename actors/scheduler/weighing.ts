@@ -1,4 +1,5 @@
-// Weighs hosts for a shape of request by a look at each: all hosts, or those of which its family does not tell.
+// Brings a ranking up to date: has its family know of what has changed, and weighs hosts by a look at each, all of them or
+// those of which its family does not tell.
 
 import { effort } from '../fitting/effort.ts';
 import type { ServerPreference } from '../fitting/offer.ts';
@@ -53,8 +54,8 @@ export function catchUp(fleet: Fleet, shape: Shape, looks: Looks): void {
   if (member !== null) keepFamilyUp(fleet, member.known);
   if (seen === end) return;
   shape.seen = end;
-  if (member?.known.hosts.others === 0 && own.isEmpty && shape.unsearched.size === 0) return;
-  const changed = changedSince(fleet, slots, seen);
+  if (member?.known.hosts.others.size === 0 && own.isEmpty && shape.unsearched.size === 0) return;
+  const changed = seen < 0 && member !== null ? [...member.known.hosts.others] : changedSince(fleet, slots, seen);
   weighAll(fleet, shape, changed, looks.forEach * changed.length + looks.beyond);
 }
 

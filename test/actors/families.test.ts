@@ -11,7 +11,7 @@ import type { Filter } from '../../actors/scheduler/filters/filter.ts';
 import { instanceLimit } from '../../actors/scheduler/filters/limits.ts';
 import { best, bestOfAll, bestOfCell } from '../../actors/scheduler/picking.ts';
 import { emptyRankings, type Rankings, shapeOf, statsMatter } from '../../actors/scheduler/ranking.ts';
-import { noteShard } from '../../actors/scheduler/silence.ts';
+import { isShardSilent, noteShard } from '../../actors/scheduler/silence.ts';
 import { emptyView, learnChanges, learnProvider, learnUsage, type View } from '../../actors/scheduler/view.ts';
 import { forgetHost, learnHost, passTime } from '../../actors/scheduler/view-hosts.ts';
 import { fewInstances } from '../../actors/scheduler/weighers/busyness.ts';
@@ -272,9 +272,9 @@ test('families - hosts that must be looked at themselves are told by numbers onc
     aggregates: [],
   };
   learnProvider(view, { ...spec, root: 'p-h4', generation: 1, used: {} });
-  assert.equal([shape().fits, shape().own.fits, shape().member?.known.hosts.others], [9, 1, 1]);
+  assert.equal([shape().fits, shape().own.fits, shape().member?.known.hosts.others.size], [9, 1, 1]);
   learnChanges(view, { shard: 0, changed: [], used: [], removed: ['p-h4-numa'] } as unknown as ProvidersChanged);
-  assert.equal([shape().fits, shape().own.fits, shape().member?.known.hosts.others], [9, 0, 0]);
+  assert.equal([shape().fits, shape().own.fits, shape().member?.known.hosts.others.size], [9, 0, 0]);
 });
 
 test('families - of a host that is overcommitted no more can be had than nothing', () => {
@@ -296,6 +296,23 @@ test('families - of a host that is overcommitted no more can be had than nothing
     ['exceeds-capacity', 13],
     ['unit-constraint', 5],
   ]);
+});
+
+test('families - what was found out of a host is known until it changes, and no longer', () => {
+  const view = viewOf(...Array.from({ length: 500 }, (_, n) => ({ host: `h${n}`, vcpu: 10_000 })));
+  const rankings = emptyRankings(DEFAULT_WEIGHERS, 's');
+  const shape = () => shapeOf({ rankings, view }, { spec: specOf(3) });
+  shapeOf({ rankings, view }, { spec: specOf(2) });
+  const known = shape().current.get('p-h7');
+  for (let n = 0; n < 490; n += 1) {
+    if (n === 7) continue;
+    assert.ok(shape().current.get(`p-h${n}`));
+    learnUsage(view, { id: `p-h${n}`, generation: 9, used: { VCPU: 5 } });
+  }
+  assert.ok(shape().weighings < 100, `${shape().weighings} weighings are kept`);
+  assert.is(shape().current.get('p-h7'), known);
+  learnUsage(view, { id: 'p-h7', generation: 9, used: { VCPU: 5 } });
+  assert.is.not(shape().current.get('p-h7'), known);
 });
 
 test('families - where any host will do it is one with room', () => {
@@ -405,14 +422,15 @@ test('families - those that fell silent are told apart, and hosts that are gone 
   const view = { ...viewOf(...Array.from({ length: 40 }, (_, n) => ({ host: `h${n}` }))), shards: 3 };
   const rankings = emptyRankings(DEFAULT_WEIGHERS, 's');
   const pick = () => best({ rankings, view }, { spec: specOf(1) }, NOBODY)?.root as string;
+  const isOfFamily = () => shapeOf({ rankings, view }, { spec: specOf(1) }).member !== null;
+  best({ rankings, view }, { spec: specOf(2) }, NOBODY);
   const before = pick();
+  assert.ok(isOfFamily());
   for (const shard of [0, 1]) noteShard(view, shard, true);
-  const [heard] = rankings.shapes.values();
-  const after = pick();
+  assert.not.ok(isShardSilent(view, pick()));
   assert.is(bestOfAll({ rankings, view }, { spec: specOf(1) }, 100).length, 40);
   for (const shard of [0, 1]) noteShard(view, shard, false);
   assert.is(pick(), before);
-  assert.ok(heard !== undefined && after !== undefined);
   // Hosts come and go by the thousand.
   for (let n = 0; n < 3_000; n += 1) {
     const root = `p-x${n}`;
@@ -427,6 +445,9 @@ test('families - those that fell silent are told apart, and hosts that are gone 
   assert.is(pick(), before);
   assert.ok((rankings.slots?.size ?? 0) < 1_500, `${rankings.slots?.size} slots for 40 hosts`);
   assert.is(bestOfAll({ rankings, view }, { spec: specOf(1) }, 10_000).length, 40);
+  best({ rankings, view }, { spec: specOf(2) }, NOBODY);
+  assert.is(pick(), before);
+  assert.ok(isOfFamily());
 });
 
 test.run();

@@ -1,4 +1,5 @@
-// Area: heaps. Read together, two heaps give the best of what is in either.
+// Area: heaps, and the front of a ranking. Read together, two heaps give the best of what is in either; what is kept of the
+// front is what is found anew.
 
 import fc from 'fast-check';
 import { suite } from 'uvu';
