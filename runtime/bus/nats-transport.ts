@@ -1,11 +1,12 @@
 // How the client reaches a server: as it does by itself, but that an attempt which takes too long is broken off, that
 // one which the server breaks off is over, and that an IP address is what a certificate must name. The client forgets a
 // connection that a server which hangs has taken and not answered: it stays open, and keeps the process alive; and it
-// waits for the answer on one that is closed. For this the inside of the client is used, as in nats-commands.ts. Its
-// transport is mended itself: one of our own would be put out of use by whoever else in the process connects with the
-// client.
+// waits for the answer on one that is closed, also where that happens before TLS has begun. For this the inside of the
+// client is used, as in nats-commands.ts. Its transport is mended itself: one of our own would be put out of use by
+// whoever else in the process connects with the client.
 
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { readFileSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import { type ConnectionOptions, connect, type NatsConnection } from 'nats';
 import { ProtocolHandler } from 'nats/lib/nats-base-client/protocol.js';
@@ -38,6 +39,15 @@ NodeTransport.prototype.startTLS = function (this: NodeTransport) {
   const tls = { ...this.options.tls, host: hosts.get(this) };
   this.options = { ...this.options, tls };
   return startTLS.call(this);
+};
+
+/**
+ * At once: while it waits for the files of TLS the client does not hear the end of a socket, and TLS that is begun on one
+ * that has ended never comes to an end itself.
+ */
+NodeTransport.prototype.loadFile = async (path) => {
+  // Without a name there is none: the client asks for those, too, that the options do not have.
+  if (path) return readFileSync(path);
 };
 
 NodeTransport.prototype.close = function (this: NodeTransport, error) {

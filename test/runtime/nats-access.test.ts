@@ -1,7 +1,9 @@
 // Area: access. What lets a client in, and a server be trusted: what cannot be used is refused before anything is dialled,
 // by its field, and what the other side refuses at once, in words that say what to change.
 
+import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import tls from 'node:tls';
@@ -133,6 +135,28 @@ test('access - a server that wants a certificate of the client says so at once, 
       tls.DEFAULT_MAX_VERSION = DEFAULT_MAX_VERSION;
       await server.stop();
     }
+  }
+});
+
+test('access - an attempt that a server breaks off before TLS has begun is over, and the next one begins', async () => {
+  let taken = 0;
+  const ending = createServer((socket) => {
+    taken += 1;
+    socket.on('error', () => {});
+    socket.end('INFO {"server_id":"ending","version":"2.10.0","max_payload":1048576,"tls_required":true}\r\n');
+  });
+  await once(ending.listen(0, '127.0.0.1'), 'listening');
+  const giveUp = new AbortController();
+  try {
+    const { port } = ending.address() as AddressInfo;
+    const failing = refused(`tls://127.0.0.1:${port}`, { tls: { caFile: pem('ca') }, signal: giveUp.signal });
+    // One attempt alone may take five seconds.
+    await until('it tries again', () => taken > 2, 4_000);
+    giveUp.abort();
+    assert.is((await failing).code, 'interrupted');
+  } finally {
+    giveUp.abort();
+    ending.close();
   }
 });
 
