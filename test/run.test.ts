@@ -1,15 +1,10 @@
 // Area: test runner. Every way in which uvu ends green without having tested must end in failure here.
 
-import { execFile, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { bundlePackages } from './support/bundles.ts';
-import { argvOf, ROOT, removeStale } from './support/programs.ts';
+import { argvOf, ROOT } from './support/programs.ts';
 
 const test = suite('test runner');
 
@@ -93,42 +88,6 @@ test('no file at all is a failure', async () => {
   assert.match(output, /no test file matches 'no-such-test-file'/);
   assert.is(lines.at(-1), '0 passed, 0 failed');
   assert.is(code, 1);
-});
-
-test('what was compiled of a source that is no more is removed, and nothing else', () => {
-  const root = `${mkdtempSync(join(tmpdir(), 'cellwright-stale-'))}/`;
-  try {
-    const compiled = join(root, '.cache/compiled/test/support');
-    mkdirSync(compiled, { recursive: true });
-    mkdirSync(join(root, 'test/support'), { recursive: true });
-    writeFileSync(join(root, 'test/support/kept.ts'), '');
-    for (const name of ['kept.js', 'kept.js.map', 'gone.js', 'gone.js.map']) writeFileSync(join(compiled, name), '');
-    removeStale(root);
-    assert.equal(readdirSync(compiled).sort(), ['kept.js', 'kept.js.map']);
-  } finally {
-    rmSync(root, { recursive: true });
-  }
-});
-
-test('packages are put together as they are, and anew for another version', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'cellwright-bundles-'));
-  try {
-    const bundled = join(folder, 'node_modules', 'typebox', 'package.json');
-    await bundlePackages(`${folder}/`);
-    const description = readFileSync(bundled, 'utf8');
-    const using = `import Type from 'typebox';
-      import { Compile } from 'typebox/compile';
-      const check = Compile(Type.Object({ name: Type.String() }));
-      console.log(check.Check({ name: 'web' }), check.Check({}), [...check.Errors({})].map(({ keyword }) => keyword).join());`;
-    writeFileSync(join(folder, 'using.mjs'), using);
-    const { stdout } = await promisify(execFile)(process.execPath, [join(folder, 'using.mjs')]);
-    assert.is(stdout, 'true false required\n');
-    writeFileSync(bundled, JSON.stringify({ ...JSON.parse(description), version: '0.0.0' }));
-    await bundlePackages(`${folder}/`);
-    assert.is(readFileSync(bundled, 'utf8'), description);
-  } finally {
-    rmSync(folder, { recursive: true });
-  }
 });
 
 test.run();

@@ -4,12 +4,12 @@
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, readdirSync, statSync } from 'node:fs';
+import { existsSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { join, relative, resolve, sep } from 'node:path';
 import { Command } from 'commander';
 import { positiveNumber } from '../runtime/cli/options.ts';
-import { bundlePackages } from './support/bundles.ts';
-import { argvOf, COMPILED_FOLDER, ROOT, removeStale } from './support/programs.ts';
+import { bundle } from './support/bundles.ts';
+import { argvOf, BUNDLES, ROOT } from './support/programs.ts';
 
 /** Files at a time; end-to-end tests start whole systems of processes, and wait for most of their time. */
 const PARALLEL = 3;
@@ -175,6 +175,14 @@ async function runAll(files: readonly string[], deadlineMs: number, parallel: nu
   return outcomes;
 }
 
+/** A run that is part of another goes on with what was put together for that. */
+async function bundleFor(files: readonly string[]): Promise<void> {
+  if (process.env[BUNDLES] !== undefined) return;
+  const folder = await bundle(files);
+  process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
+  process.env[BUNDLES] = folder;
+}
+
 async function main(): Promise<void> {
   const command = new Command('test')
     .description('runs test files: all, or those that match')
@@ -186,10 +194,9 @@ async function main(): Promise<void> {
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
   process.on('exit', () => running.forEach(killGroup));
 
-  removeStale();
-  if (COMPILED_FOLDER !== null) await bundlePackages(COMPILED_FOLDER);
   const files = filesFor(command.args);
   if (files.length === 0) console.log(`no test file matches ${command.args.map((filter) => `'${filter}'`).join(', ')}`);
+  await bundleFor(files);
   const isEndToEnd = (file: string) => file.startsWith('test/e2e/');
   const outcomes = [
     ...(await runAll(

@@ -1,10 +1,6 @@
-// Keeps the diagrams of the machines as the machines are, in the README and the guides. Each stands once, between two
-// comments, `<!-- machine: <id> -->` and `<!-- /machine -->`; what is between them is this script's.
-// Use: npx tsx test/docs/diagrams.ts [--check | --write]
+// The diagrams of the machines in the README and the guides. Each stands once, between two comments,
+// `<!-- machine: <id> -->` and `<!-- /machine -->`; what is between them is made from the machine.
 
-import { writeFileSync } from 'node:fs';
-import { pathToFileURL } from 'node:url';
-import { parseArgs } from 'node:util';
 import type { AnyStateMachine } from 'xstate';
 import { computeService } from '../../machines/compute-service.ts';
 import { instanceBuild } from '../../machines/instance-build.ts';
@@ -12,8 +8,7 @@ import { mermaidOf } from '../../machines/mermaid.ts';
 import { ownership } from '../../machines/ownership.ts';
 import { removal } from '../../machines/removal.ts';
 import { selection } from '../../machines/selection.ts';
-import { ROOT } from '../support/programs.ts';
-import { type Document, documents } from './documents.ts';
+import type { Document } from './documents.ts';
 
 export const MACHINES: readonly AnyStateMachine[] = [instanceBuild, selection, computeService, removal, ownership];
 
@@ -54,25 +49,3 @@ export function shownIn(all: readonly Document[], { id }: AnyStateMachine): Docu
   if (times.length > 1) throw new Error(`the marker '${begin}' stands in ${times.map(({ path }) => path).join(', ')}`);
   return only;
 }
-
-function main(): void {
-  const { values } = parseArgs({ options: { check: { type: 'boolean' }, write: { type: 'boolean' } } });
-  const all = documents();
-  const homes = MACHINES.map((machine) => ({ machine, path: shownIn(all, machine).path }));
-  const updated = all
-    .map(({ path, text }) => {
-      const machines = homes.filter((home) => home.path === path).map(({ machine }) => machine);
-      return { path, text, next: withDiagrams(text, machines) };
-    })
-    .filter(({ text, next }) => next !== text);
-  if (updated.length === 0) return console.log('the diagrams are up to date');
-  const names = updated.map(({ path }) => path).join(', ');
-  if (values.write === true) {
-    for (const { path, next } of updated) writeFileSync(`${ROOT}${path}`, next);
-    return console.log(`the diagrams are written: ${names}`);
-  }
-  console.log(`${names}: not those of the machines: 'npx tsx test/docs/diagrams.ts --write' writes them`);
-  process.exitCode = 1;
-}
-
-if (process.argv[1] !== undefined && import.meta.url === pathToFileURL(process.argv[1]).href) main();

@@ -35,7 +35,7 @@ const sectionOf = (text: string, id: string): string => {
 for (const machine of MACHINES) {
   test(`documentation - the ${machine.id} machine is shown once, as it is`, () => {
     const { text } = shownIn(documents(), machine);
-    const hint = "run 'npx tsx test/docs/diagrams.ts --write'";
+    const hint = "run 'npx tsx test/docs/update-diagrams.ts'";
     assert.is(sectionOf(withDiagrams(text, [machine]), machine.id), sectionOf(text, machine.id), hint);
   });
 }

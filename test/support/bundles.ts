@@ -1,58 +1,56 @@
-// Packages of very many files, put together into a few for the compiled tests: hundreds of processes load them, and each
-// would spend half a second on finding and reading hundreds of files.
+// The tests and the programs that they start, put together with all that they load into some files that they share: each of
+// hundreds of processes would spend a second on finding, reading and translating hundreds of files.
 
-import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync } from 'node:fs';
+import { basename } from 'node:path';
 import { build } from 'esbuild';
 import { ROOT } from './programs.ts';
 
-const NAMES = ['typebox'];
-
-interface Description {
-  name: string;
-  version: string;
-  exports: Record<string, { default: string }>;
-}
+/** Programs that are started by many tests, or for long. */
+const PROGRAMS = [
+  'runtime/cli/main.ts',
+  'test/fixtures/processes/node.ts',
+  'test/simulation/worker.ts',
+  'test/support/building.ts',
+  'test/run.ts',
+];
+/** Where there are tests for the runner to run when it is tested itself. */
+const FIXTURES = 'test/fixtures/runner';
+/** Programs that are looked for beside the file that starts them, wherever that has been put. */
+const BESIDE = ['runtime/packing/worker.ts'];
+const SHARED = 'shared';
 
 /**
- * Puts the packages where Node looks first for what compiled files import; once for each of their versions.
- * @param into The folder of the compiled files, with a slash at the end.
+ * Puts them together in a new folder, each under its own path, with `.js` at its end.
+ * @param tests Their paths in the repository.
+ * @returns The path of the folder, with a slash at the end.
  */
-export async function bundlePackages(into: string): Promise<void> {
-  for (const name of NAMES) await bundle(`${ROOT}node_modules/${name}/`, `${into}node_modules/`);
-}
-
-async function bundle(from: string, into: string): Promise<void> {
-  const { name, version, exports } = descriptionIn(from);
-  const target = `${into}${name}`;
-  if (existsSync(target) && descriptionIn(`${target}/`).version === version) return;
-  const beside = `${into}.${name}-${process.pid}`;
-  const entries = Object.entries(exports).map(([path, file], position) => ({
-    path,
-    in: `${from}${file.default}`,
-    out: `entry-${position}`,
-  }));
+export async function bundle(tests: readonly string[]): Promise<string> {
+  mkdirSync(`${ROOT}.cache`, { recursive: true });
+  const folder = mkdtempSync(`${ROOT}.cache/tests-`);
+  const entry = (path: string, out: string) => ({ in: `${ROOT}${path}`, out: out.replace(/\.ts$/, '') });
+  const fixtures = readdirSync(`${ROOT}${FIXTURES}`).map((name) => `${FIXTURES}/${name}`);
+  const entryPoints = [
+    ...[...new Set([...tests, ...PROGRAMS, ...fixtures])].map((path) => entry(path, path)),
+    ...BESIDE.map((path) => entry(path, `${SHARED}/${basename(path)}`)),
+  ];
   await build({
-    entryPoints: entries.map(({ in: source, out }) => ({ in: source, out })),
-    outdir: beside,
+    entryPoints,
+    outdir: folder,
+    chunkNames: `${SHARED}/[name]-[hash]`,
     bundle: true,
     splitting: true,
     format: 'esm',
     platform: 'node',
+    // It finds its own program by where it is.
+    external: ['esbuild'],
+    sourcemap: true,
+    sourcesContent: false,
+    // Packages of CommonJS modules call it.
+    banner: {
+      js: "import { createRequire as requireOf } from 'node:module'; const require = requireOf(import.meta.url);",
+    },
     logLevel: 'warning',
   });
-  const bundled = Object.fromEntries(entries.map(({ path, out }) => [path, { default: `./${out}.js` }]));
-  writeFileSync(`${beside}/package.json`, JSON.stringify({ name, version, type: 'module', exports: bundled }));
-  mkdirSync(into, { recursive: true });
-  rmSync(target, { recursive: true, force: true });
-  try {
-    renameSync(beside, target);
-  } catch (cause) {
-    rmSync(beside, { recursive: true });
-    // Another run may have put the same there meanwhile.
-    if (!existsSync(target) || descriptionIn(`${target}/`).version !== version) throw cause;
-  }
-}
-
-function descriptionIn(folder: string): Description {
-  return JSON.parse(readFileSync(`${folder}package.json`, 'utf8')) as Description;
+  return `${folder}/`;
 }
