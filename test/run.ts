@@ -4,7 +4,7 @@
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, readdirSync, rmSync, statSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { join, relative, resolve, sep } from 'node:path';
 import { Command } from 'commander';
 import { positiveNumber } from '../runtime/cli/options.ts';
@@ -178,9 +178,16 @@ async function runAll(files: readonly string[], deadlineMs: number, parallel: nu
 /** A run that is part of another goes on with what was put together for that. */
 async function bundleFor(files: readonly string[]): Promise<void> {
   if (process.env[BUNDLES] !== undefined) return;
-  const folder = await bundle(files);
+  mkdirSync(`${ROOT}.cache`, { recursive: true });
+  const folder = mkdtempSync(`${ROOT}.cache/tests-`);
   process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
-  process.env[BUNDLES] = folder;
+  process.env[BUNDLES] = `${folder}/`;
+  try {
+    await bundle(files, folder);
+  } catch {
+    // What is wrong was told; whichever file has it fails by itself.
+    console.log('not all can be put together: everything is run from its sources');
+  }
 }
 
 async function main(): Promise<void> {
@@ -191,7 +198,7 @@ async function main(): Promise<void> {
     .parse();
   const { deadlineMs } = command.opts<{ deadlineMs: number }>();
 
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => process.exit(1));
   process.on('exit', () => running.forEach(killGroup));
 
   const files = filesFor(command.args);

@@ -1,7 +1,7 @@
 // The tests and the programs that they start, put together with all that they load into some files that they share: each of
 // hundreds of processes would spend a second on finding, reading and translating hundreds of files.
 
-import { mkdirSync, mkdtempSync, readdirSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
 import { basename } from 'node:path';
 import { build } from 'esbuild';
 import { ROOT } from './programs.ts';
@@ -21,13 +21,12 @@ const BESIDE = ['runtime/packing/worker.ts'];
 const SHARED = 'shared';
 
 /**
- * Puts them together in a new folder, each under its own path, with `.js` at its end.
+ * Puts them together, each under its own path, with `.js` at its end.
  * @param tests Their paths in the repository.
- * @returns The path of the folder, with a slash at the end.
+ * @param folder Where to; below the repository, whose packages some of them load.
+ * @throws Error when one cannot be read; then nothing is written.
  */
-export async function bundle(tests: readonly string[]): Promise<string> {
-  mkdirSync(`${ROOT}.cache`, { recursive: true });
-  const folder = mkdtempSync(`${ROOT}.cache/tests-`);
+export async function bundle(tests: readonly string[], folder: string): Promise<void> {
   const entry = (path: string, out: string) => ({ in: `${ROOT}${path}`, out: out.replace(/\.ts$/, '') });
   const fixtures = readdirSync(`${ROOT}${FIXTURES}`).map((name) => `${FIXTURES}/${name}`);
   const entryPoints = [
@@ -52,5 +51,4 @@ export async function bundle(tests: readonly string[]): Promise<string> {
     },
     logLevel: 'warning',
   });
-  return `${folder}/`;
 }
