@@ -1,16 +1,21 @@
 // Area: test runner. Every way in which uvu ends green without having tested must end in failure here.
 
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { relative } from 'node:path';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { argvOf, ROOT } from './support/programs.ts';
+import { argvOf, BUNDLES, ROOT } from './support/programs.ts';
 
 const test = suite('test runner');
 
-async function runner(...args: string[]): Promise<{ code: number; lines: string[]; output: string }> {
+const runner = (...args: string[]) => runnerIn(process.env, ...args);
+
+async function runnerIn(env: NodeJS.ProcessEnv, ...args: string[]) {
   const child = spawn(process.execPath, [...argvOf('test/run.ts'), ...args], {
     cwd: ROOT,
+    env,
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   let output = '';
@@ -18,7 +23,7 @@ async function runner(...args: string[]): Promise<{ code: number; lines: string[
     output += chunk;
   });
   const [code] = (await once(child, 'close')) as [number];
-  return { code, lines: output.trimEnd().split('\n'), output };
+  return { pid: child.pid, code, lines: output.trimEnd().split('\n'), output };
 }
 
 const fixture = (name: string) => `test/fixtures/runner/${name}.ts`;
@@ -88,6 +93,43 @@ test('no file at all is a failure', async () => {
   assert.match(output, /no test file matches 'no-such-test-file'/);
   assert.is(lines.at(-1), '0 passed, 0 failed');
   assert.is(code, 1);
+});
+
+// Where nothing is put together yet
+
+const CACHE = `${ROOT}.cache/`;
+const { [BUNDLES]: _, ...ALONE } = process.env;
+
+test('what is put together is removed at the end, and what a run that was killed has left is, too', async () => {
+  mkdirSync(CACHE, { recursive: true });
+  const { pid: dead } = spawnSync(process.execPath, ['--version']);
+  const left = mkdtempSync(`${CACHE}tests-of-${dead}-`);
+  const { pid, code, lines } = await runnerIn(ALONE, fixture('passing'));
+  assert.is(lines.at(-1), '2 passed, 0 failed, 1 skipped');
+  assert.is(code, 0);
+  assert.not(existsSync(left));
+  assert.equal(
+    readdirSync(CACHE).filter((name) => name.startsWith(`tests-of-${pid}-`)),
+    [],
+  );
+});
+
+test('a file that cannot be put together fails by itself', async () => {
+  mkdirSync(CACHE, { recursive: true });
+  const folder = mkdtempSync(`${CACHE}broken-`);
+  try {
+    writeFileSync(`${folder}/broken.test.ts`, 'const =;\n');
+    const { code, lines, output } = await runnerIn(
+      ALONE,
+      relative(ROOT, `${folder}/broken.test.ts`),
+      fixture('passing'),
+    );
+    assert.match(output, /^ok .*passing\.ts/m);
+    assert.is(lines.at(-1), '2 passed, 1 failed, 1 skipped');
+    assert.is(code, 1);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
 });
 
 test.run();

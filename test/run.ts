@@ -4,11 +4,11 @@
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
+import { existsSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { join, relative, resolve, sep } from 'node:path';
 import { Command } from 'commander';
 import { positiveNumber } from '../runtime/cli/options.ts';
-import { bundle } from './support/bundles.ts';
+import { bundle, newFolder } from './support/bundles.ts';
 import { argvOf, BUNDLES, ROOT } from './support/programs.ts';
 
 /** Files at a time; end-to-end tests start whole systems of processes, and wait for most of their time. */
@@ -178,8 +178,7 @@ async function runAll(files: readonly string[], deadlineMs: number, parallel: nu
 /** A run that is part of another goes on with what was put together for that. */
 async function bundleFor(files: readonly string[]): Promise<void> {
   if (process.env[BUNDLES] !== undefined) return;
-  mkdirSync(`${ROOT}.cache`, { recursive: true });
-  const folder = mkdtempSync(`${ROOT}.cache/tests-`);
+  const folder = newFolder();
   process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
   process.env[BUNDLES] = `${folder}/`;
   try {

@@ -8,6 +8,7 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { readFileSync } from 'node:fs';
 import type { Socket } from 'node:net';
+import { resolve } from 'node:path';
 import { type ConnectionOptions, connect, type NatsConnection } from 'nats';
 import { ProtocolHandler } from 'nats/lib/nats-base-client/protocol.js';
 import { NodeTransport } from 'nats/lib/src/node_transport.js';
@@ -47,7 +48,7 @@ NodeTransport.prototype.startTLS = function (this: NodeTransport) {
  */
 NodeTransport.prototype.loadFile = async (path) => {
   // Without a name there is none: the client asks for those, too, that the options do not have.
-  if (path) return readFileSync(path);
+  if (path) return readFileSync(resolve(path));
 };
 
 NodeTransport.prototype.close = function (this: NodeTransport, error) {

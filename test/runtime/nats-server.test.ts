@@ -21,6 +21,7 @@ import { greetingOf } from '../../runtime/nats-server/greeting.ts';
 import { installNatsServer, PINNED_NATS_SERVER } from '../../runtime/nats-server/install.ts';
 import { startNatsServer } from '../../runtime/nats-server/server.ts';
 import { startNode } from '../../runtime/node.ts';
+import { isAlive } from '../support/alive.ts';
 import { ROOT } from '../support/programs.ts';
 
 const test = suite('managed server');
@@ -79,14 +80,6 @@ async function until(what: string, holds: () => boolean): Promise<void> {
   while (!holds()) {
     if (limit.aborted) throw new Error(`${what}: not within 10 s`);
     await delay(10);
-  }
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    return process.kill(pid, 0);
-  } catch {
-    return false;
   }
 }
 

@@ -1,9 +1,10 @@
 // The tests and the programs that they start, put together with all that they load into some files that they share: each of
 // hundreds of processes would spend a second on finding, reading and translating hundreds of files.
 
-import { readdirSync } from 'node:fs';
-import { basename } from 'node:path';
-import { build } from 'esbuild';
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { basename, dirname } from 'node:path';
+import { build, stop } from 'esbuild';
+import { isAlive } from './alive.ts';
 import { ROOT } from './programs.ts';
 
 /** Programs that are started by many tests, or for long. */
@@ -19,6 +20,18 @@ const FIXTURES = 'test/fixtures/runner';
 /** Programs that are looked for beside the file that starts them, wherever that has been put. */
 const BESIDE = ['runtime/packing/worker.ts'];
 const SHARED = 'shared';
+const CACHE = `${ROOT}.cache/`;
+const TESTS_OF = 'tests-of-';
+
+/** A new folder for one run, which is to remove it; those of runs that were killed are removed now. */
+export function newFolder(): string {
+  mkdirSync(CACHE, { recursive: true });
+  for (const name of readdirSync(CACHE)) {
+    if (!name.startsWith(TESTS_OF) || isAlive(Number.parseInt(name.slice(TESTS_OF.length), 10))) continue;
+    rmSync(`${CACHE}${name}`, { recursive: true, force: true });
+  }
+  return mkdtempSync(`${CACHE}${TESTS_OF}${process.pid}-`);
+}
 
 /**
  * Puts them together, each under its own path, with `.js` at its end.
@@ -33,22 +46,32 @@ export async function bundle(tests: readonly string[], folder: string): Promise<
     ...[...new Set([...tests, ...PROGRAMS, ...fixtures])].map((path) => entry(path, path)),
     ...BESIDE.map((path) => entry(path, `${SHARED}/${basename(path)}`)),
   ];
-  await build({
-    entryPoints,
-    outdir: folder,
-    chunkNames: `${SHARED}/[name]-[hash]`,
-    bundle: true,
-    splitting: true,
-    format: 'esm',
-    platform: 'node',
-    // It finds its own program by where it is.
-    external: ['esbuild'],
-    sourcemap: true,
-    sourcesContent: false,
-    // Packages of CommonJS modules call it.
-    banner: {
-      js: "import { createRequire as requireOf } from 'node:module'; const require = requireOf(import.meta.url);",
-    },
-    logLevel: 'warning',
-  });
+  try {
+    const { outputFiles } = await build({
+      entryPoints,
+      outdir: folder,
+      // By whoever removes the folder, should the run be ended meanwhile.
+      write: false,
+      chunkNames: `${SHARED}/[name]-[hash]`,
+      bundle: true,
+      splitting: true,
+      format: 'esm',
+      platform: 'node',
+      // It finds its own program by where it is.
+      external: ['esbuild'],
+      sourcemap: true,
+      sourcesContent: false,
+      // Packages of CommonJS modules call it.
+      banner: {
+        js: "import { createRequire as requireOf } from 'node:module'; const require = requireOf(import.meta.url);",
+      },
+      logLevel: 'warning',
+    });
+    for (const { path, contents } of outputFiles) {
+      mkdirSync(dirname(path), { recursive: true });
+      writeFileSync(path, contents);
+    }
+  } finally {
+    await stop();
+  }
 }

@@ -16,6 +16,9 @@ export const BUNDLES = 'CELLWRIGHT_TEST_BUNDLES';
 
 /** Flags of Node and, at the end, a file: what runs a program of the repository, given as a path there such as `test/run.ts`. */
 export function argvOf(program: string): string[] {
-  const bundled = `${process.env[BUNDLES]}${program.replace(/\.ts$/, '.js')}`;
-  return existsSync(bundled) ? ['--enable-source-maps', bundled] : ['--import', 'tsx', `${ROOT}${program}`];
+  const bundles = process.env[BUNDLES];
+  const bundled = `${bundles}${program.replace(/\.ts$/, '.js')}`;
+  return bundles !== undefined && existsSync(bundled)
+    ? ['--enable-source-maps', bundled]
+    : ['--import', 'tsx', `${ROOT}${program}`];
 }
