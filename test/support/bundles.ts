@@ -50,7 +50,7 @@ export async function bundle(tests: readonly string[], folder: string): Promise<
     const { outputFiles } = await build({
       entryPoints,
       outdir: folder,
-      // By whoever removes the folder, should the run be ended meanwhile.
+      // Written below: esbuild's own process would go on writing while a run that is ended removes the folder.
       write: false,
       chunkNames: `${SHARED}/[name]-[hash]`,
       bundle: true,
