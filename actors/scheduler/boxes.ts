@@ -1,7 +1,8 @@
 // Hosts in boxes of those that are alike: a k-d tree. Of each box it is known between which bounds all that counts of its
 // hosts lies, so whoever looks for the best of them, or counts those that have room, looks into few boxes whatever is asked
-// for. A host that changes is put into the box where it belongs then. Where many have gone to other boxes since they were
-// divided, which was done by what they were like at that time, they are divided anew.
+// for. A host that changes is put into the box where it belongs then, and set apart from those that it was like till then.
+// Where many have gone to other boxes since they were divided, which was done by what they were like at that time, they are
+// divided anew.
 
 import type { Slots } from './slots.ts';
 
@@ -24,17 +25,17 @@ export interface Box {
   division: Division | null;
   /** The one of which it is a half. */
   whole: Box | null;
-  /** How many hosts have come since it was divided; of one whose hosts were alike then, or have changed. */
+  /** How many hosts have come since it was divided. */
   came: number;
 }
 
 interface Division {
-  /** The measure by which it is divided; `BY_TIE`: its hosts are alike. */
+  /** The measure by which it is divided; `BY_TIE`: its hosts are alike, as far as distances tell. */
   readonly by: number;
   /** The upper half has those that are not below this. */
   readonly at: number;
-  readonly lower: Box;
-  readonly upper: Box;
+  lower: Box;
+  upper: Box;
 }
 
 const BY_TIE = -1;
@@ -47,8 +48,6 @@ const MOST_AT_FIRST = 16;
 const MOST_COMPARED = 64;
 /** So many may have come, for each host that a box has and beyond, before it is divided anew. */
 const MAY_COME = { forEach: 1, beyond: 64 } as const;
-/** So many may have changed, where all were alike, before it is divided anew by what they differ in now. */
-const MAY_CHANGE = { forEach: 1 / 16, beyond: 8 } as const;
 
 /** The hosts of one place, such as a cell. */
 export class Boxes {
@@ -75,21 +74,19 @@ export class Boxes {
 
   add(slot: number): void {
     this.root ??= this.#newBox(null);
-    let box = this.root;
-    let crowded: Box | null = null;
-    for (;;) {
-      box.count += 1;
-      box.came += 1;
-      this.#stretch(box, slot);
-      if (crowded === null && this.#isToBeDivided(box)) crowded = box;
-      if (box.division === null) break;
-      box = this.#halfFor(box.division, slot);
-    }
-    const { slots } = box;
-    (slots as number[]).push(slot);
+    const box = this.#boxFor(slot);
+    const slots = box.slots as number[];
+    slots.push(slot);
     this.#boxes[slot] = box;
+    let crowded: Box | null = null;
+    for (let one: Box | null = box; one !== null; one = one.whole) {
+      one.count += 1;
+      one.came += 1;
+      this.#stretch(one, slot);
+      if (isCrowded(one)) crowded = one;
+    }
     if (crowded !== null) this.#fill(crowded, slotsIn(crowded));
-    else if (box.count > DIVIDED_BEYOND) this.#fill(box, slots as number[]);
+    else if (box.count > DIVIDED_BEYOND) this.#fill(box, slots);
   }
 
   remove(slot: number): void {
@@ -114,25 +111,51 @@ export class Boxes {
   /** A host of these has other measures than it had. */
   move(slot: number): void {
     const box = this.#boxes[slot] as Box;
-    let belongs = this.root as Box;
-    let crowded: Box | null = null;
-    while (belongs.division !== null) {
-      if (belongs.division.by === BY_TIE) belongs.came += 1;
-      if (crowded === null && this.#isToBeDivided(belongs)) crowded = belongs;
-      belongs = this.#halfFor(belongs.division, slot);
-    }
-    if (belongs !== box) {
-      this.remove(slot);
-      this.add(slot);
-    } else if (crowded === null) this.#refit(box);
-    else {
-      this.#fill(crowded, slotsIn(crowded));
-      if (crowded.whole !== null) this.#refit(crowded.whole);
-    }
+    if (box === this.#boxFor(slot)) return this.#refit(box);
+    this.remove(slot);
+    this.add(slot);
   }
 
-  #halfFor({ by, at, lower, upper }: Division, slot: number): Box {
-    return (this.#valuesBy(by)[slot] as number) < at ? lower : upper;
+  /** The box where a host belongs; a new one, where it is not like those with which it stood or would stand. */
+  #boxFor(slot: number): Box {
+    let box = this.root as Box;
+    let isLikeThese = false;
+    while (box.division !== null) {
+      const { by, at, lower, upper } = box.division;
+      if (by === BY_TIE && !isLikeThese) {
+        const apart = this.#farthestWith(box, slot);
+        if (apart !== BY_TIE) return this.#setApart(box, apart, slot);
+        isLikeThese = true;
+      }
+      box = (this.#valuesBy(by)[slot] as number) < at ? lower : upper;
+    }
+    return box;
+  }
+
+  /**
+   * An empty box beside one whose hosts are alike, for a host that is not. It is divided in the middle between them, so
+   * that however many come one after the other, each a little nearer than the last, few boxes stand in one another.
+   */
+  #setApart(alike: Box, by: number, slot: number): Box {
+    const { whole } = alike;
+    const value = this.#valuesBy(by)[slot] as number;
+    const isAbove = value > (alike.bounds[2 * by + 1] as number);
+    const at = isAbove
+      ? middleOf(alike.bounds[2 * by + 1] as number, value)
+      : middleOf(value, alike.bounds[2 * by] as number);
+    const { count, tie, commonTie } = alike;
+    const bounds = alike.bounds.slice();
+    const both: Box = { count, bounds, tie, commonTie, slots: null, division: null, whole, came: 0 };
+    const apart = this.#newBox(both);
+    both.division = { by, at, lower: isAbove ? alike : apart, upper: isAbove ? apart : alike };
+    alike.whole = both;
+    if (whole === null) this.root = both;
+    else {
+      const division = whole.division as Division;
+      if (division.lower === alike) division.lower = both;
+      else division.upper = both;
+    }
+    return apart;
   }
 
   #newBox(whole: Box | null): Box {
@@ -166,11 +189,14 @@ export class Boxes {
     for (; one !== null; one = one.whole) if (!embrace(one, one.division as Division)) return;
   }
 
-  /** Has a box hold these hosts and no others, divided by what they are like. */
-  #fill(box: Box, slots: number[]): void {
+  /**
+   * Has a box hold these hosts and no others, divided by what they are like.
+   * @param areAlike It is known that they are.
+   */
+  #fill(box: Box, slots: number[], areAlike = false): void {
     box.count = slots.length;
     box.came = 0;
-    const halves = slots.length <= MOST_AT_FIRST ? null : this.#halved(slots);
+    const halves = slots.length <= MOST_AT_FIRST ? null : this.#halved(slots, areAlike);
     if (halves === null) {
       box.division = null;
       box.slots = slots;
@@ -183,20 +209,18 @@ export class Boxes {
     }
     const { by, at, below, above } = halves;
     const division = { by, at, lower: this.#newBox(box), upper: this.#newBox(box) };
-    this.#fill(division.lower, below);
-    this.#fill(division.upper, above);
+    this.#fill(division.lower, below, by === BY_TIE);
+    this.#fill(division.upper, above, by === BY_TIE);
     box.slots = null;
     box.division = division;
     embrace(box, division);
   }
 
   /** Hosts by the measure in which they are farthest apart, in halves as far as that is seen of some; null: they are alike. */
-  #halved(slots: readonly number[]) {
+  #halved(slots: readonly number[], areAlike: boolean) {
     const step = Math.ceil(slots.length / MOST_COMPARED);
     const some = step === 1 ? slots : slots.filter((_, place) => place % step === 0);
-    const compared = this.#newBox(null);
-    for (const slot of some) this.#stretch(compared, slot);
-    const by = this.#farthestIn(compared);
+    const by = areAlike ? BY_TIE : this.#farthestAmong(some, slots);
     const values = this.#valuesBy(by);
     const at = aboveLeast(some, values) ?? aboveLeast(slots, values);
     if (at === null) return null;
@@ -206,11 +230,22 @@ export class Boxes {
     return { by, at, below, above };
   }
 
-  #isToBeDivided(box: Box): boolean {
-    const { came, count, division } = box;
-    if (division === null) return false;
-    if (division.by !== BY_TIE) return came > MAY_COME.forEach * count + MAY_COME.beyond;
-    return came > MAY_CHANGE.forEach * count + MAY_CHANGE.beyond && this.#farthestIn(box) !== BY_TIE;
+  /** The measure in which hosts are farthest apart, as far as that is seen of some, if these are apart at all. */
+  #farthestAmong(some: readonly number[], all: readonly number[]): number {
+    const compared = this.#newBox(null);
+    for (const slot of some) this.#stretch(compared, slot);
+    const by = this.#farthestIn(compared);
+    if (by !== BY_TIE || some === all) return by;
+    for (const slot of all) this.#stretch(compared, slot);
+    return this.#farthestIn(compared);
+  }
+
+  /** The measure in which the hosts of a box and one more are farthest apart. */
+  #farthestWith({ bounds }: Box, slot: number): number {
+    const compared = this.#newBox(null);
+    for (let place = 0; place < bounds.length; place += 1) compared.bounds[place] = bounds[place] as number;
+    this.#stretch(compared, slot);
+    return this.#farthestIn(compared);
   }
 
   /** The measure in which the hosts of a box are farthest apart. */
@@ -231,6 +266,17 @@ export class Boxes {
   #valuesBy(by: number): ArrayLike<number> {
     return by === BY_TIE ? this.#slots.ties : (this.#measures.values[by] as Float64Array);
   }
+}
+
+function isCrowded({ came, count, division }: Box): boolean {
+  if (division === null || division.by === BY_TIE) return false;
+  return came > MAY_COME.forEach * count + MAY_COME.beyond;
+}
+
+/** More than the less of two values, and not more than the other. */
+function middleOf(less: number, more: number): number {
+  const middle = less + (more - less) / 2;
+  return middle > less && middle < more ? middle : more;
 }
 
 function clear(box: Box): void {

@@ -6,6 +6,8 @@ import { changesEnd, type View } from './view.ts';
 
 /** So many more slots than there are hosts may be those of hosts that are gone. */
 const SPARE = 1_024;
+/** Hashes have 32 bits, and a number 53. */
+const MOST_TOLD_APART = 2 ** 21;
 
 export class Slots {
   readonly #slots = new Map<string, number>();
@@ -16,7 +18,7 @@ export class Slots {
   readonly roots: string[] = [];
   /** Counts what has changed of a host: what was found out at one count is true at that count. */
   readonly versions: number[] = [];
-  /** Orders hosts of equal weight, differently for each scheduler. */
+  /** Orders hosts of equal weight, differently for each scheduler; no two have the same. */
   readonly ties: number[] = [];
   /** Orders hosts alike for every scheduler. */
   readonly commonTies: number[] = [];
@@ -72,7 +74,7 @@ export class Slots {
     this.all.push(slot);
     this.roots.push(root);
     this.versions.push(0);
-    this.ties.push(fnv1a(this.#salt + root));
+    this.ties.push(fnv1a(this.#salt + root) + slot / MOST_TOLD_APART);
     this.commonTies.push(fnv1a(root));
     return slot;
   }

@@ -13,13 +13,18 @@ const test = suite('boxes');
 
 const HOSTS = 400;
 const MEASURES = 3;
+/** Hosts are not divided by this one. */
+const NEVER_APART = 2;
 
 function boxesOfNone() {
   const view = emptyView();
   for (let n = 0; n < HOSTS; n += 1) learnHost(view, 'c1', { host: `h${n}`, provider: `p${n}`, state: 'up' });
   const slots = new Slots('s', view);
   const values = Array.from({ length: MEASURES }, () => new Float64Array(HOSTS));
-  const measures: Measures = { values, distance: (measure, least, most) => (measure === 2 ? 0 : most - least) };
+  const measures: Measures = {
+    values,
+    distance: (measure, least, most) => (measure === NEVER_APART ? 0 : most - least),
+  };
   return { slots, values, boxes: new Boxes(slots, measures, []) };
 }
 
@@ -46,7 +51,13 @@ function checked(box: Box, slots: Slots, values: readonly Float64Array[], whole:
     return found;
   }
   const { by, at, lower, upper } = division;
-  if (by < 0) found.byTie += 1;
+  if (by < 0) {
+    found.byTie += 1;
+    for (const measure of values.keys()) {
+      if (measure === NEVER_APART) continue;
+      assert.is(box.bounds[2 * measure], box.bounds[2 * measure + 1], 'those that are divided by tie are alike');
+    }
+  }
   const of = by < 0 ? slots.ties : (values[by] as Float64Array);
   for (const slot of slotsIn(lower)) assert.ok((of[slot] as number) < at);
   for (const slot of slotsIn(upper)) assert.ok((of[slot] as number) >= at);
@@ -56,6 +67,10 @@ function checked(box: Box, slots: Slots, values: readonly Float64Array[], whole:
     found.byTie += byTie;
   }
   return found;
+}
+
+function depthOf({ division }: Box): number {
+  return division === null ? 1 : 1 + Math.max(depthOf(division.lower), depthOf(division.upper));
 }
 
 test('boxes - each host is in one, within bounds that fit, whatever comes, goes and changes', () => {
@@ -104,7 +119,7 @@ test('boxes - each host is in one, within bounds that fit, whatever comes, goes 
   assert.ok(largest > 30, `${largest} boxes at most`);
 });
 
-test('boxes - hosts that were alike are divided by what they differ in soon after they do', () => {
+test('boxes - a host that changes no longer stands with those that it was like', () => {
   const { slots, values, boxes } = boxesOfNone();
   boxes.fill([...slots.all]);
   const before = checked(boxes.root as Box, slots, values);
@@ -116,16 +131,41 @@ test('boxes - hosts that were alike are divided by what they differ in soon afte
     boxes.move(slot);
     checked(boxes.root as Box, slots, values);
   }
-  const after = checked(boxes.root as Box, slots, values);
-  assert.ok(after.byTie <= 2, `${after.byTie} of ${after.boxes} are still divided by tie`);
+  assert.is(checked(boxes.root as Box, slots, values).byTie, 0);
+  for (const slot of slots.all) {
+    for (const one of values) one[slot] = 0;
+    boxes.move(slot);
+  }
+  assert.ok(checked(boxes.root as Box, slots, values).byTie > 10, 'and stands with them again when it is as they are');
+});
+
+test('boxes - one of a hundred that is unlike is seen when all are divided', () => {
+  const { slots, values, boxes } = boxesOfNone();
+  (values[0] as Float64Array)[77] = 1;
+  boxes.fill([...slots.all]);
+  checked(boxes.root as Box, slots, values);
+  assert.is((boxes.root as Box).division?.by, 0);
+});
+
+test('boxes - however little each host that changes is nearer to the others than the last, few boxes stand in one another', () => {
+  for (const sign of [1, -1]) {
+    const { slots, values, boxes } = boxesOfNone();
+    boxes.fill([...slots.all]);
+    let deepest = 0;
+    for (const slot of slots.all.slice(0, HOSTS / 2)) {
+      (values[0] as Float64Array)[slot] = sign * (HOSTS - slot);
+      boxes.move(slot);
+      deepest = Math.max(deepest, depthOf(boxes.root as Box));
+    }
+    assert.ok(deepest <= 20, `${deepest} boxes deep`);
+    checked(boxes.root as Box, slots, values);
+  }
 });
 
 test('boxes - while all hosts change in one direction they stay divided evenly', () => {
   const { slots, values, boxes } = boxesOfNone();
   boxes.fill([...slots.all]);
   const random = seededRandom(2);
-  const depthOf = ({ division }: Box): number =>
-    division === null ? 1 : 1 + Math.max(depthOf(division.lower), depthOf(division.upper));
   let deepest = 0;
   for (let step = 0; step < 20_000; step += 1) {
     const slot = random.integer(0, HOSTS - 1);
