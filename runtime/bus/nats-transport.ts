@@ -21,7 +21,14 @@ const dialed = new WeakMap<NodeTransport, Socket>();
 const hosts = new WeakMap<NodeTransport, string>();
 const { dial, startTLS, close } = NodeTransport.prototype;
 
+/** Beside the client's own options: with what an attempt is given up. */
+interface GivenUpBy {
+  givenUpBy?: AbortSignal | undefined;
+}
+
 NodeTransport.prototype.dial = function (this: NodeTransport, address) {
+  // It may have been given up before, while another server was tried.
+  if ((this.options as GivenUpBy).givenUpBy?.aborted === true) return Promise.reject(new Error('given up'));
   // Told of while it is made, before this returns.
   const noteSocket = (made: unknown): void => {
     dialed.set(this, (made as { socket: Socket }).socket);
@@ -58,8 +65,8 @@ NodeTransport.prototype.close = function (this: NodeTransport, error) {
 
 /** What is used of the client's protocol handler. */
 interface Protocol {
-  readonly options: { timeout?: number };
-  readonly transport: { closed(): Promise<Error | undefined> };
+  readonly options: { timeout?: number } & GivenUpBy;
+  readonly transport: NodeTransport;
   /** Before each attempt; answers what is resolved when the server has answered. */
   prepare(): Promise<void> & { reject(error: Error): void };
 }
@@ -77,16 +84,35 @@ protocol.prepare = function (this: Protocol) {
   void this.transport.closed().then((error) => {
     answered.reject(error ?? new Error('the server ended the connection'));
   });
+  const { givenUpBy } = this.options;
+  if (givenUpBy !== undefined) {
+    const { transport } = this;
+    const giveUp = (): void => {
+      dialed.get(transport)?.destroy();
+      answered.reject(new Error('given up'));
+    };
+    const forget = (): void => givenUpBy.removeEventListener('abort', giveUp);
+    givenUpBy.addEventListener('abort', giveUp);
+    answered.then(forget, forget);
+  }
   return answered;
 };
 
 /**
  * As the client's own `connect`, whose `timeout` of the first attempts would be that of all later ones, too.
  * @param reconnectTimeoutMs How long an attempt to come back may take, ms.
+ * @param givenUpBy Has the first attempts fail at once, which would go on for as long as they may take.
  */
-export async function connectFirst(options: ConnectionOptions, reconnectTimeoutMs: number): Promise<NatsConnection> {
-  const connection = await connect(options);
-  (connection as unknown as { protocol: Protocol }).protocol.options.timeout = reconnectTimeoutMs;
+export async function connectFirst(
+  options: ConnectionOptions,
+  reconnectTimeoutMs: number,
+  givenUpBy?: AbortSignal,
+): Promise<NatsConnection> {
+  const all: ConnectionOptions & GivenUpBy = { ...options, givenUpBy };
+  const connection = await connect(all);
+  const { protocol } = connection as unknown as { protocol: Protocol };
+  protocol.options.timeout = reconnectTimeoutMs;
+  protocol.options.givenUpBy = undefined;
   return connection;
 }
 

@@ -130,7 +130,7 @@ async function dial(options: NatsOptions, clock: Clock, deadline: number, noEcho
   for (;;) {
     const timeout = Math.max(1, Math.min(Math.round(deadline - clock.monotonic()), DIAL_TIMEOUT_MS));
     try {
-      const connecting = connectFirst({ ...connection, ...authenticator, timeout }, DIAL_TIMEOUT_MS);
+      const connecting = connectFirst({ ...connection, ...authenticator, timeout }, DIAL_TIMEOUT_MS, signal);
       return await unlessAborted(connecting, signal, 'connecting', (late) => late.close());
     } catch (failure) {
       const error = busError(failure, servers, timeout);

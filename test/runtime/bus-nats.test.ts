@@ -327,6 +327,31 @@ test('bus NATS - an attempt that a server takes and does not answer is broken of
   }
 });
 
+test('bus NATS - an attempt that is given up is broken off at once, and nothing of it keeps the process alive', async () => {
+  const open = new Set<Socket>();
+  const hanging = createServer((socket) => {
+    open.add(socket);
+    socket.resume().on('close', () => open.delete(socket));
+  });
+  await once(hanging.listen(0, '127.0.0.1'), 'listening');
+  const timers = () => process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length;
+  const before = timers();
+  try {
+    const { port } = hanging.address() as AddressInfo;
+    const givenUp = new AbortController();
+    const servers = [`127.0.0.1:${port}`, `localhost:${port}`];
+    const connecting = failureOf(() => connectNats({ servers, name: 'test', signal: givenUp.signal }));
+    await until('the server has taken it', () => open.size > 0);
+    givenUp.abort();
+    assert.is((await connecting).code, 'interrupted');
+    // Far sooner than an attempt may take by itself.
+    await until('nothing of it is left', () => open.size === 0 && timers() <= before, 2_000);
+  } finally {
+    for (const socket of open) socket.destroy();
+    hanging.close();
+  }
+});
+
 test('bus NATS - an attempt that a server takes and breaks off is over, and the next one begins', async () => {
   let taken = 0;
   const full = createServer((socket) => {
