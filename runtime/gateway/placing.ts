@@ -58,11 +58,12 @@ const OPPOSITES = [
  * @throws MalformedError for zones that there are not, and for wishes that contradict each other; it names the field.
  */
 export function placingOf(
-  placement: PlacementRequest = {},
+  wishes: PlacementRequest = {},
   project: string | undefined,
   aggregates: Aggregates,
   what = 'the build request',
 ): { tree?: TreeConditions; where?: Where } {
+  const placement = eachOnce(wishes);
   refuseContradictions(placement, what);
   const { hosts, avoidHosts, sameHostAs, differentHostFrom } = placement;
   const { memberOf, notMemberOf, origins: ofAggregates } = conditionsOnAggregates(placement, project, aggregates, what);
@@ -88,6 +89,12 @@ export function placingOf(
     ...(Object.keys(tree).length === 0 ? {} : { tree }),
     ...(Object.keys(where).length === 0 ? {} : { where }),
   };
+}
+
+/** What a list has twice is meant, and told, once. */
+function eachOnce(wishes: PlacementRequest): PlacementRequest {
+  const lists = Object.entries(wishes).map(([name, one]) => [name, Array.isArray(one) ? [...new Set(one)] : one]);
+  return Object.fromEntries(lists) as PlacementRequest;
 }
 
 /** The root provider of a host that is named `<cell>/<host>`. */

@@ -55,6 +55,13 @@ test('placing words - zones to use and to avoid, the default one among them, let
   );
 });
 
+test('placing words - what a list has twice is meant, and told, once', () => {
+  const aggregates = aggregatesOf(AGGREGATES, 'nova');
+  const lists = { hosts: ['c1/h1', 'c1/h2'], cells: ['c1'], aggregates: ['fast'], sameHostAs: ['db'], zones: ['east'] };
+  const doubled = Object.fromEntries(Object.entries(lists).map(([name, list]) => [name, [...list, ...list]]));
+  assert.equal(placingOf(doubled, undefined, aggregates), placingOf(lists, undefined, aggregates));
+});
+
 /** What is made of a request, and back of that again. */
 function askedAgain(request: BuildRequest, hostOf: HostNames = () => undefined): Asked {
   const { tree, where } = placingOf(request.placement, request.project, aggregatesOf(AGGREGATES, 'nova'));
