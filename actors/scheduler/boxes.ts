@@ -101,11 +101,11 @@ export class Boxes {
       if (one.count <= UNDIVIDED_TO && one.division !== null) emptied = one;
     }
     if (this.root?.count === 0) this.root = null;
-    else if (emptied === null) this.#refit(box);
-    else {
+    else if (emptied !== null) {
       this.#fill(emptied, slotsIn(emptied));
       if (emptied.whole !== null) this.#refit(emptied.whole);
-    }
+    } else if (box.count === 0) this.#dissolve(box.whole as Box, box);
+    else this.#refit(box);
   }
 
   /** A host of these has other measures than it had. */
@@ -133,8 +133,9 @@ export class Boxes {
   }
 
   /**
-   * An empty box beside one whose hosts are alike, for a host that is not. It is divided in the middle between them, so
-   * that however many come one after the other, each a little nearer than the last, few boxes stand in one another.
+   * An empty box beside one whose hosts are alike, for a host that is not. They are divided in the middle between them: if
+   * many come one after the other, each a little nearer than the last, no more boxes stand in one another than halves are
+   * halved that far.
    */
   #setApart(alike: Box, by: number, slot: number): Box {
     const { whole } = alike;
@@ -148,14 +149,30 @@ export class Boxes {
     const both: Box = { count, bounds, tie, commonTie, slots: null, division: null, whole, came: 0 };
     const apart = this.#newBox(both);
     both.division = { by, at, lower: isAbove ? alike : apart, upper: isAbove ? apart : alike };
+    this.#replace(alike, both);
     alike.whole = both;
-    if (whole === null) this.root = both;
-    else {
-      const division = whole.division as Division;
-      if (division.lower === alike) division.lower = both;
-      else division.upper = both;
-    }
     return apart;
+  }
+
+  /** Of a box of which a half is empty only the other half is left. */
+  #dissolve(box: Box, empty: Box): void {
+    const { lower, upper } = box.division as Division;
+    const other = lower === empty ? upper : lower;
+    this.#replace(box, other);
+    other.whole = box.whole;
+    if (other.whole !== null) this.#refit(other.whole);
+  }
+
+  /** Puts another box in the place of one. */
+  #replace(box: Box, other: Box): void {
+    const { whole } = box;
+    if (whole === null) {
+      this.root = other;
+      return;
+    }
+    const division = whole.division as Division;
+    if (division.lower === box) division.lower = other;
+    else division.upper = other;
   }
 
   #newBox(whole: Box | null): Box {

@@ -6,7 +6,7 @@ import { changesEnd, type View } from './view.ts';
 
 /** So many more slots than there are hosts may be those of hosts that are gone. */
 const SPARE = 1_024;
-/** Hashes have 32 bits, and a number 53. */
+/** Hashes have 32 bits and a number 53, so that many slots can be told apart where hashes are one. */
 const MOST_TOLD_APART = 2 ** 21;
 
 export class Slots {
@@ -18,7 +18,7 @@ export class Slots {
   readonly roots: string[] = [];
   /** Counts what has changed of a host: what was found out at one count is true at that count. */
   readonly versions: number[] = [];
-  /** Orders hosts of equal weight, differently for each scheduler; no two have the same. */
+  /** Orders hosts of equal weight, differently for each scheduler; of a million hosts no two have the same. */
   readonly ties: number[] = [];
   /** Orders hosts alike for every scheduler. */
   readonly commonTies: number[] = [];

@@ -34,7 +34,7 @@ import { sweepAll, withoutGroup } from '../support/survey.ts';
 
 const test = suite('scheduler - explanations by chance');
 
-const SEEDS = Number(process.env.ADVICE_SEEDS ?? 250);
+const SEEDS = Number(process.env.ADVICE_SEEDS ?? 150);
 const MOST_ASKED = 30;
 
 const notOld: Filter = {

@@ -139,12 +139,36 @@ test('boxes - a host that changes no longer stands with those that it was like',
   assert.ok(checked(boxes.root as Box, slots, values).byTie > 10, 'and stands with them again when it is as they are');
 });
 
-test('boxes - one of a hundred that is unlike is seen when all are divided', () => {
+test('boxes - one that is unlike all others is seen when they are divided, whichever it is', () => {
+  for (let unlike = 0; unlike < 20; unlike += 1) {
+    const { slots, values, boxes } = boxesOfNone();
+    (values[0] as Float64Array)[unlike] = 1;
+    boxes.fill([...slots.all]);
+    checked(boxes.root as Box, slots, values);
+    assert.is((boxes.root as Box).division?.by, 0);
+  }
+});
+
+test('boxes - one host that changes, however often and however far, leaves all others as they stand', () => {
   const { slots, values, boxes } = boxesOfNone();
-  (values[0] as Float64Array)[77] = 1;
+  const [first] = values as [Float64Array];
+  first.fill(1);
   boxes.fill([...slots.all]);
-  checked(boxes.root as Box, slots, values);
-  assert.is((boxes.root as Box).division?.by, 0);
+  const others = boxes.root as Box;
+  const powers = Array.from({ length: 400 }, (_, n) => 3 ** (300 - n));
+  // The last ones are the next that there are, and no numbers.
+  const changed = [...powers.flatMap((one) => [1 + one, 1 - one]), 1 + 2 ** -52, 1 - 2 ** -53, Infinity, -Infinity];
+  for (const value of changed.filter((one) => one !== 1)) {
+    first[7] = value;
+    boxes.move(7);
+    checked(boxes.root as Box, slots, values);
+    const { division } = boxes.root as Box;
+    assert.ok(division?.lower === others || division?.upper === others, `of ${value}`);
+  }
+  first[7] = 1;
+  boxes.move(7);
+  assert.is(boxes.root, others);
+  checked(others, slots, values);
 });
 
 test('boxes - however little each host that changes is nearer to the others than the last, few boxes stand in one another', () => {

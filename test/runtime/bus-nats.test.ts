@@ -1,7 +1,7 @@
 // Area: bus NATS. What only a real server can show: lost connections, refused users, forbidden subjects, services
 // that other tools find.
 
-import { once } from 'node:events';
+import { getEventListeners, once } from 'node:events';
 import { type AddressInfo, createConnection, createServer, type Socket } from 'node:net';
 import { format } from 'node:util';
 import * as fc from 'fast-check';
@@ -349,6 +349,32 @@ test('bus NATS - an attempt that is given up is broken off at once, and nothing 
   } finally {
     for (const socket of open) socket.destroy();
     hanging.close();
+  }
+});
+
+test('bus NATS - what comes of a signal after the bus is connected is nothing to it: it comes back as ever', async () => {
+  const server = await startNatsServer({ jetstream: false });
+  const givenUp = new AbortController();
+  const statuses: NatsStatus['type'][] = [];
+  const bus = await connectNats({
+    servers: server.url,
+    name: 'test',
+    signal: givenUp.signal,
+    reconnectWaitMs: 10,
+    onStatus: ({ type }) => statuses.push(type),
+    onError() {},
+  });
+  try {
+    assert.equal(getEventListeners(givenUp.signal, 'abort'), []);
+    givenUp.abort();
+    await bus.flush();
+    assert.equal(statuses, []);
+    await bus.connection.reconnect();
+    await until('it is connected again', () => statuses.includes('reconnected'));
+    await bus.flush();
+  } finally {
+    await bus.close();
+    await server.stop();
   }
 });
 
