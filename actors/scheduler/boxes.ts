@@ -133,20 +133,17 @@ export class Boxes {
   }
 
   /**
-   * An empty box beside one whose hosts are alike, for a host that is not. They are divided in the middle between them: if
-   * many come one after the other, each a little nearer than the last, no more boxes stand in one another than halves are
-   * halved that far.
+   * An empty box beside one whose hosts are alike, for a host that is not. They are divided in the middle between both, so
+   * that of hosts of which each is a little nearer than the last as many boxes stand in one another as it takes halvings to
+   * come as near.
    */
   #setApart(alike: Box, by: number, slot: number): Box {
-    const { whole } = alike;
+    const { count, bounds, tie, commonTie, whole } = alike;
+    const [least, most] = [bounds[2 * by] as number, bounds[2 * by + 1] as number];
     const value = this.#valuesBy(by)[slot] as number;
-    const isAbove = value > (alike.bounds[2 * by + 1] as number);
-    const at = isAbove
-      ? middleOf(alike.bounds[2 * by + 1] as number, value)
-      : middleOf(value, alike.bounds[2 * by] as number);
-    const { count, tie, commonTie } = alike;
-    const bounds = alike.bounds.slice();
-    const both: Box = { count, bounds, tie, commonTie, slots: null, division: null, whole, came: 0 };
+    const isAbove = value > most;
+    const at = isAbove ? middleOf(most, value) : middleOf(value, least);
+    const both: Box = { count, bounds: bounds.slice(), tie, commonTie, slots: null, division: null, whole, came: 0 };
     const apart = this.#newBox(both);
     both.division = { by, at, lower: isAbove ? alike : apart, upper: isAbove ? apart : alike };
     this.#replace(alike, both);
