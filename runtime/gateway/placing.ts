@@ -63,10 +63,11 @@ export function placingOf(
   aggregates: Aggregates,
   what = 'the build request',
 ): { tree?: TreeConditions; where?: Where } {
+  refuseContradictions(wishes, what);
+  refuseZones(wishes, aggregates, what);
   const placement = eachOnce(wishes);
-  refuseContradictions(placement, what);
   const { hosts, avoidHosts, sameHostAs, differentHostFrom } = placement;
-  const { memberOf, notMemberOf, origins: ofAggregates } = conditionsOnAggregates(placement, project, aggregates, what);
+  const { memberOf, notMemberOf, origins: ofAggregates } = conditionsOnAggregates(placement, project, aggregates);
   const areHostsNamed = hosts !== undefined || avoidHosts !== undefined;
   const origins = areHostsNamed ? { ...ofAggregates, ...present({ hosts, avoidHosts }) } : ofAggregates;
   const tree: TreeConditions = {
@@ -118,10 +119,11 @@ function conditionsOnAggregates(
   { zones, avoidZones, aggregates: wanted, avoidAggregates }: PlacementRequest,
   project: string | undefined,
   aggregates: Aggregates,
-  what: string,
 ): OnAggregates {
   const { defaultZone } = aggregates;
   const ofAnyZone = [...aggregates.zones.values()].flat();
+  /** Of the default zone there are none. */
+  const ofZone = (name: string) => aggregates.zones.get(name) ?? [];
   const memberOf: string[][] = [];
   /** The aggregates of `notMemberOf`, each with its place there. */
   const places = new Map<string, number>();
@@ -130,22 +132,18 @@ function conditionsOnAggregates(
     return ids.map((id) => places.get(id) as number);
   };
   const origins: Origins = {};
-  const avoided = avoidZones?.map((name, position) => {
-    const ids = aggregatesOfZone(name, `avoidZones.${position}`, aggregates, what);
-    return name === defaultZone ? { name } : { name, closed: close(ids) };
+  const avoided = avoidZones?.map((name) => {
+    return name === defaultZone ? { name } : { name, closed: close(ofZone(name)) };
   });
   if (zones !== undefined) {
-    const ids = zones.flatMap((name, position) => aggregatesOfZone(name, `zones.${position}`, aggregates, what));
+    const ids = zones.flatMap(ofZone);
     const isOfDefault = zones.some((name) => name === defaultZone);
     origins.zones = isOfDefault
       ? { names: zones, closed: close(ofAnyZone.filter((id) => !ids.includes(id))) }
       : { names: zones, list: memberOf.push(ids) - 1 };
   }
   if (avoided !== undefined) {
-    const position = avoided.findIndex(({ name }) => name === defaultZone);
-    if (position >= 0 && ofAnyZone.length === 0)
-      throw malformed(what, `avoidZones.${position}`, `is '${defaultZone}', the only zone`);
-    const list = position < 0 ? -1 : memberOf.push(ofAnyZone) - 1;
+    const list = avoided.some(({ name }) => name === defaultZone) ? memberOf.push(ofAnyZone) - 1 : -1;
     origins.avoidZones = avoided.map((one) => (one.name === defaultZone ? { ...one, list } : one));
   }
   if (wanted !== undefined) memberOf.push(wanted);
@@ -157,16 +155,19 @@ function conditionsOnAggregates(
   return { memberOf, notMemberOf: [...places.keys()], origins: isPlain ? undefined : origins };
 }
 
-/** Of the default zone there are none. */
-function aggregatesOfZone(
-  name: string,
-  at: string,
-  { zones, defaultZone }: Aggregates,
-  what: string,
-): readonly string[] {
-  const ids = zones.get(name);
-  if (ids !== undefined) return ids;
-  if (name === defaultZone) return [];
+/** @throws MalformedError with the field, when a request names a zone that there is not, or would avoid the only one. */
+function refuseZones({ zones = [], avoidZones = [] }: PlacementRequest, aggregates: Aggregates, what: string): void {
+  for (const [list, names] of [['avoidZones', avoidZones] as const, ['zones', zones] as const]) {
+    for (const [position, name] of names.entries()) refuseUnknown(name, `${list}.${position}`, aggregates, what);
+  }
+  const { defaultZone } = aggregates;
+  const position = defaultZone === undefined ? -1 : avoidZones.indexOf(defaultZone);
+  if (position < 0 || [...aggregates.zones.values()].some((ids) => ids.length > 0)) return;
+  throw malformed(what, `avoidZones.${position}`, `is '${defaultZone}', the only zone`);
+}
+
+function refuseUnknown(name: string, at: string, { zones, defaultZone }: Aggregates, what: string): void {
+  if (zones.has(name) || name === defaultZone) return;
   const all = [...zones.keys(), ...(defaultZone === undefined ? [] : [defaultZone])];
   const known = all.length === 0 ? 'there are none' : `zones are ${all.sort().slice(0, 20).join(', ')}`;
   const like = likeWords(mostLike(name, all));

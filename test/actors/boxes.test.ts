@@ -171,6 +171,23 @@ test('boxes - one host that changes, however often and however far, leaves all o
   checked(others, slots, values);
 });
 
+test('boxes - what a host that is gone has stretched fits again', () => {
+  const { slots, values, boxes } = boxesOfNone();
+  const [first] = values as [Float64Array];
+  first.fill(1);
+  boxes.fill(slots.all.slice(0, 20));
+  for (const [slot, value] of [
+    [7, 50],
+    [8, -10],
+  ] as const) {
+    first[slot] = value;
+    boxes.move(slot);
+    checked(boxes.root as Box, slots, values);
+  }
+  boxes.remove(8);
+  checked(boxes.root as Box, slots, values);
+});
+
 test('boxes - however little each host that changes is nearer to the others than the last, few boxes stand in one another', () => {
   for (const sign of [1, -1]) {
     const { slots, values, boxes } = boxesOfNone();
