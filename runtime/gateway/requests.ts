@@ -331,17 +331,13 @@ function onceEach(group: ResourceGroup): ResourceGroup {
   const once = <T>(all: readonly T[] | undefined, keyOf: (one: T) => unknown = (one) => one): T[] => [
     ...new Map((all ?? []).map((one) => [keyOf(one), one])).values(),
   ];
-  const lists = (all: readonly (readonly string[])[]) =>
-    once(
-      all.map((one) => once(one)),
-      (one) => JSON.stringify(one.toSorted()),
-    );
+  const listOf = (one: readonly string[]) => JSON.stringify([...one].sort());
   return {
     ...group,
     ...(group.required === undefined ? {} : { required: once(group.required) }),
     ...(group.forbidden === undefined ? {} : { forbidden: once(group.forbidden) }),
-    ...(group.anyOf === undefined ? {} : { anyOf: lists(group.anyOf) }),
-    ...(group.memberOf === undefined ? {} : { memberOf: lists(group.memberOf) }),
+    ...(group.anyOf === undefined ? {} : { anyOf: once(group.anyOf, listOf) }),
+    ...(group.memberOf === undefined ? {} : { memberOf: once(group.memberOf, listOf) }),
   };
 }
 

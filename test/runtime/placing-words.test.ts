@@ -60,13 +60,6 @@ test('placing words - what a list has twice is meant, and told, once', () => {
   const lists = { hosts: ['c1/h1', 'c1/h2'], cells: ['c1'], aggregates: ['fast'], sameHostAs: ['db'], zones: ['east'] };
   const doubled = Object.fromEntries(Object.entries(lists).map(([name, list]) => [name, [...list, ...list]]));
   assert.equal(placingOf(doubled, undefined, aggregates), placingOf(lists, undefined, aggregates));
-  const asked = (anyOf: string[][], memberOf: string[][]) =>
-    specOf({ id: 'i', resources: { VCPU: 1 }, anyOf, memberOf });
-  const [once, twice] = [
-    ['HW_A', 'HW_B'],
-    ['HW_A', 'HW_B', 'HW_A'],
-  ];
-  assert.equal(asked([twice, once], [['e1', 'e1']]), asked([once], [['e1']]));
 });
 
 test('placing words - what is wrong is told by where the caller has it, also behind what a list has twice', () => {
