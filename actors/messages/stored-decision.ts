@@ -224,12 +224,9 @@ function textOf(decision: DecisionToPack, reasons: number, claims: number): stri
   if (alternatesAsked !== undefined) fields.push(`"b":${alternatesAsked}`);
   if (furtherInCell !== undefined) fields.push(`"h":${furtherInCell}`);
   if (furtherElsewhere !== undefined) fields.push(`"j":${furtherElsewhere}`);
-  const lackingMore = told.flatMap(({ nearest }, position) => (nearest?.lacksMore === true ? [position] : []));
-  if (lackingMore.length > 0) fields.push(`"k":${JSON.stringify(lackingMore)}`);
-  const messages = told.flatMap(({ message }, position) => (message === undefined ? [] : [[position, message]]));
-  if (messages.length > 0) fields.push(`"d":${JSON.stringify(messages)}`);
+  if (told.length > 0) fields.push(...moreOfReasons(told));
   if (absent !== undefined) fields.push(`"o":"${absent}"`);
-  fields.push(...storedUnknown(unknown));
+  if (unknown.length > 0) fields.push(...storedUnknown(unknown));
   if (room !== undefined) {
     const named = room.named.map((one) => `[${placeText(one)},${one.instances}]`);
     fields.push(`"p":[${room.instances},${room.of},${room.hosts},[${named.join()}]]`);
@@ -253,6 +250,16 @@ function textOf(decision: DecisionToPack, reasons: number, claims: number): stri
   if (advice.length > 0) fields.push(`"x":${JSON.stringify(advice.map(storedAdvice))}`);
   fields[fields.length - 1] += '}';
   return fields.join();
+}
+
+/** The fields that tell more of some of the reasons. */
+function moreOfReasons(told: readonly RefusedHosts[]): string[] {
+  const lackingMore = told.flatMap(({ nearest }, position) => (nearest?.lacksMore === true ? [position] : []));
+  const messages = told.flatMap(({ message }, position) => (message === undefined ? [] : [[position, message]]));
+  return [
+    ...(lackingMore.length === 0 ? [] : [`"k":${JSON.stringify(lackingMore)}`]),
+    ...(messages.length === 0 ? [] : [`"d":${JSON.stringify(messages)}`]),
+  ];
 }
 
 /** Cells and hosts are tokens, so there is nothing in them to be escaped. */

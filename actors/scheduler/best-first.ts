@@ -3,7 +3,7 @@
 
 import type { Box } from './boxes.ts';
 import { type Member, mostIn, NO_ROOM, weightIn } from './family-numbers.ts';
-import { before, comesBefore, type Heap, type Order } from './heap.ts';
+import { comesBefore, type Heap, type Order } from './heap.ts';
 import type { Slots } from './slots.ts';
 
 /** Hosts to choose from. */
@@ -150,16 +150,15 @@ export class Front {
     const weight = this.#ranked.weightOf(slot);
     if (weight === NO_ROOM) return;
     const { ties } = this.#ranked.slots;
-    const one = { weight, tie: ties[slot] as number };
-    if (!this.#isWhole && before(this.#least, one)) return;
+    const tie = ties[slot] as number;
+    const isBehind = (otherWeight: number, otherTie: number) =>
+      otherWeight > weight || (otherWeight === weight && otherTie < tie);
+    if (!this.#isWhole && isBehind(this.#least.weight, this.#least.tie)) return;
     let place = this.#slots.length;
     while (place > 0) {
-      const other = {
-        weight: this.#weights[place - 1] as number,
-        tie: ties[this.#slots[place - 1] as number] as number,
-      };
-      if (!before(one, other)) break;
-      place -= 1;
+      const other = place - 1;
+      if (isBehind(this.#weights[other] as number, ties[this.#slots[other] as number] as number)) break;
+      place = other;
     }
     this.#slots.splice(place, 0, slot);
     this.#weights.splice(place, 0, weight);

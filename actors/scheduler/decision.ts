@@ -192,14 +192,12 @@ export function decided(
   alternates: readonly Selection[],
   wanted = 0,
 ): string {
-  return packDecision({
-    ...draft,
-    at,
-    scheduler,
-    chosen: chosen ?? undefined,
-    alternates: alternates.map(({ host }) => host),
-    alternatesAsked: alternates.length < wanted ? wanted : undefined,
-  });
+  draft.at = at;
+  draft.scheduler = scheduler;
+  draft.chosen = chosen ?? undefined;
+  draft.alternates = alternates.map(({ host }) => host);
+  draft.alternatesAsked = alternates.length < wanted ? wanted : undefined;
+  return packDecision(draft);
 }
 
 /** The weight of a host that fits, and each weigher's part in it. */

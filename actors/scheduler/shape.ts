@@ -184,8 +184,7 @@ export class Shape implements RankedBy, RankedNow {
   /** Up to `most` hosts that fit and are accepted, best first. */
   bestOf(choice: Choice, most: number, accept: (one: Weighed) => boolean): Weighed[] {
     const isAccepted = (slot: number) => accept(this.weighed(slot));
-    // A heap has its first at hand.
-    const isOfAll = this.member !== null && choice.cells === undefined && choice.isEligible === undefined;
+    const isOfAll = choice.cells === undefined && choice.isEligible === undefined;
     const found =
       isOfAll && this.#view.silentShards.size === 0
         ? this.#front.bestOf(() => this.#among(choice), most, isAccepted)
