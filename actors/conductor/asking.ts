@@ -9,7 +9,7 @@ import { wakeId } from '../wakes.ts';
 import { failRequest, REQUEST_WAKE } from './requests.ts';
 import { nextRound } from './rounds.ts';
 import { type ConductorState, deadlineOfRequest, type OpenRequest } from './state.ts';
-import { givesWay, lineFor, waitedInVain, waitsOf } from './waiting.ts';
+import { givesWay, leaveSilentLine, lineFor, waitedInVain, waitsOf } from './waiting.ts';
 import { timedOutBecause } from './words.ts';
 import type { Work } from './work.ts';
 
@@ -42,11 +42,14 @@ export function wakeRequest(work: Work, request: string): void {
 }
 
 /** A scheduler has answered: it is there, and can be heard, whatever it was asked for. */
-export function noteAnswer({ state, turn }: Work, request: string, from: Address): void {
+export function noteAnswer(work: Work, { request, round }: Pick<Selecting, 'request' | 'round'>, from: Address): void {
+  const { state, turn } = work;
   state.answered = { scheduler: from, at: turn.now };
-  const open = state.requests.get(request);
-  if (open !== undefined) open.unanswered = 0;
   state.window.heard(request, turn.now);
+  const open = state.requests.get(request);
+  if (open === undefined) return;
+  open.unanswered = 0;
+  if (open.round === round) leaveSilentLine(work, request, open, from);
 }
 
 /**

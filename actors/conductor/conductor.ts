@@ -109,21 +109,21 @@ export function conductor(options: ConductorOptions): Actor<ConductorState, Cond
         return turn.send(from, { type: 'listed', ask: message.ask, instances, next });
       }
       case 'taking':
-        noteAnswer(work, message.request, from);
+        noteAnswer(work, message, from);
         return taking(work, message, from);
       case 'selected':
-        noteAnswer(work, message.request, from);
+        noteAnswer(work, message, from);
         selected(work, message, from);
         // Of a large request there is more to come.
         return selecting(work, message, from);
       case 'selecting':
-        noteAnswer(work, message.request, from);
+        noteAnswer(work, message, from);
         return selecting(work, message, from);
       case 'no-valid-host':
-        noteAnswer(work, message.request, from);
+        noteAnswer(work, message, from);
         return noValidHost(work, message, from);
       case 'parked':
-        noteAnswer(work, message.request, from);
+        noteAnswer(work, message, from);
         return parked(work, message, from);
       case 'started':
         return started(work, message.instance);

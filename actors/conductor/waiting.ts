@@ -42,9 +42,12 @@ export function waitsOf(
 const ASKS_FOR_LINE = 2;
 
 /** One that waits, or may wait, is asked for where it and others do, unless nobody has answered there. */
-export function lineFor({ line, parked }: ConductorState, { repeats, waitUntil }: OpenRequest): Address | undefined {
-  const mayWait = waitUntil !== undefined && parked.size > 0;
-  return mayWait && repeats < ASKS_FOR_LINE ? line?.scheduler : undefined;
+export function lineFor({ line, parked }: ConductorState, open: OpenRequest): Address | undefined {
+  const { repeats, waitUntil, askedAt } = open;
+  if (line === null || waitUntil === undefined || parked.size === 0) return undefined;
+  // While it gave way the line may have moved to where somebody answers.
+  const isBehindLine = repeats === ASKS_FOR_LINE + 1 && line.heardAt > askedAt;
+  return repeats < ASKS_FOR_LINE || isBehindLine ? line.scheduler : undefined;
 }
 
 function isSilent({ turn, patience }: Work, { heardAt }: NonNullable<ConductorState['line']>): boolean {
@@ -62,6 +65,16 @@ function follow({ state }: Work, first: string, from: Address): void {
     open.repeats = 0;
     state.following.add(request);
   }
+}
+
+/** One was asked for in vain where others wait, and another scheduler has answered: they wait there from now on. */
+export function leaveSilentLine(work: Work, request: string, { repeats, waitUntil }: OpenRequest, from: Address): void {
+  const { state, turn } = work;
+  const { line } = state;
+  const isLeft = waitUntil !== undefined && repeats >= ASKS_FOR_LINE && line !== null && isSilent(work, line);
+  if (!isLeft || line.scheduler === from) return;
+  state.line = { scheduler: from, heardAt: turn.now };
+  follow(work, request, line.scheduler);
 }
 
 /**
@@ -90,10 +103,8 @@ export function givesWay(work: Work, request: string, { waitUntil, repeats }: Op
 function joinLine(work: Work, request: string, open: OpenRequest, from: Address): boolean {
   const { state, turn } = work;
   const { line } = state;
-  const isLeft = line !== null && isSilent(work, line) && open.repeats >= ASKS_FOR_LINE;
-  if (line === null || line.scheduler === from || isLeft || state.parked.size === 0) {
+  if (line === null || line.scheduler === from || state.parked.size === 0) {
     state.line = { scheduler: from, heardAt: turn.now };
-    if (isLeft && line.scheduler !== from) follow(work, request, line.scheduler);
     return true;
   }
   turn.send(from, { type: 'withdraw', request });

@@ -13,7 +13,7 @@ import { type Asked, askedOf, type HostNames } from './asked.ts';
 import type { Asking } from './asking.ts';
 import { wordsOfExplanation } from './explanation-words.ts';
 import { withLikeInstances } from './like-instances.ts';
-import { isSilence, notFound, SILENT_CELL_MS, unknownOf } from './looking.ts';
+import { asInCell, isSilence, notFound, SILENT_CELL_MS, unknownOf } from './looking.ts';
 import type { InstanceRequest } from './requests.ts';
 import { decisionIn } from './stored-decisions.ts';
 
@@ -58,7 +58,7 @@ export function explainingOf({ asking, conductorShards }: { asking: Asking; cond
     if (view.cell === undefined || view.state === 'deleted') return kept;
     try {
       const inCell = await asking.ask(cellAddress(view.cell), question, 'explained', SILENT_CELL_MS);
-      return inCell.view === null ? kept : { ...kept, view: inCell.view, spec: inCell.spec ?? spec };
+      return inCell.view === null ? kept : { ...kept, view: asInCell(view, inCell.view), spec: inCell.spec ?? spec };
     } catch (error) {
       if (!isSilence(error)) throw error;
       return { ...kept, view: unknownOf(view) };

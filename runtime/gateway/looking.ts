@@ -69,7 +69,7 @@ export function lookingOf({ asking, conductorShards }: LookingOptions): Looking 
     try {
       const question = { type: 'show' as const, instance: id };
       const inCell = await asking.ask(cellAddress(view.cell), question, 'shown', SILENT_CELL_MS);
-      return await advised(inCell.view ?? view);
+      return await advised(inCell.view === null ? view : asInCell(view, inCell.view));
     } catch (error) {
       // The cell does not answer: what it said last is said, and that it is no more than that.
       if (!isSilence(error)) throw error;
@@ -209,6 +209,15 @@ export async function ofCell<Answer>(asked: Promise<Answer>): Promise<Answer> {
 /** Whether an error says no more than that somebody does not answer. */
 export function isSilence(error: unknown): boolean {
   return error instanceof TimeoutError || (error instanceof CellwrightError && error.code === 'no-owner');
+}
+
+/**
+ * An instance as its cell has it. A deletion that its conductor has recorded has begun, though the cell may not have heard of
+ * it yet.
+ */
+export function asInCell({ state, owes, owedSince }: InstanceView, inCell: InstanceView): InstanceView {
+  if (state !== 'deleting' || inCell.state === 'deleting') return inCell;
+  return { ...inCell, state, ...present({ owes, owedSince }) };
 }
 
 /** What was known of an instance whose cell does not answer: said as what it is. */

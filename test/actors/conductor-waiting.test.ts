@@ -4,6 +4,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { conductor } from '../../actors/conductor/conductor.ts';
 import type { Build, ConductorMessage } from '../../actors/messages/conductor.ts';
+import { selectionAt } from '../support/machine-paths.ts';
 import { bench, replayed, restored, type Sent, sentOf } from '../support/turn.ts';
 import { PATIENCE } from '../support/waiting.ts';
 
@@ -142,6 +143,57 @@ test('waiting - where the scheduler with whom they wait has died, the first goes
   for (const request of ['second', 'third'])
     assert.equal(selectsIn(parkedAs(on, request, 'full', 'scheduler/two')), []);
   assert.equal(on.pass(PATIENCE.firstMs).flatMap(selectsIn), ['new of scheduler/two']);
+});
+
+test('waiting - where the scheduler with whom they wait has died and the first finds room elsewhere, the others follow all the same', () => {
+  const on = bench(conductor({ ...OPTIONS, parkedAskMs: 3_600_000 }));
+  const selectsIn = (turned: { sent: readonly Sent[] }) =>
+    sentOf(turned, 'select').map(({ to, message }) => `${message.request} of ${to}`);
+  for (const request of ['first', 'second', 'third']) {
+    on.tell(buildOf(request, 7_200_000));
+    parkedAs(on, request, 'full', 'scheduler/one');
+    on.now += 1;
+  }
+  on.now += 10_000;
+  on.tell(buildOf('new', 7_200_000));
+  const asked: string[] = [];
+  while (!asked.some((one) => one.endsWith(' of scheduler'))) asked.push(...on.pass(100).flatMap(selectsIn));
+  assert.equal(asked, ['new of scheduler/one', 'first of scheduler']);
+  const round = on.state.requests.get('first')?.round ?? 0;
+  const selections = [{ instance: 'first', selection: selectionAt('h1'), alternates: [] }];
+  const message = { type: 'selected', request: 'first', round, selections } as unknown as ConductorMessage;
+  const found = on.tell(message, 'scheduler/two');
+  assert.equal(selectsIn(found), ['second of scheduler/two', 'third of scheduler/two']);
+  assert.is(on.state.line?.scheduler, 'scheduler/two');
+  for (const request of ['second', 'third']) parkedAs(on, request, 'full', 'scheduler/two');
+  // Whoever has answered last is not where the others wait.
+  on.tell(buildOf('hasty', undefined));
+  on.tell(
+    { type: 'selecting', request: 'hasty', round: on.state.requests.get('hasty')?.round ?? 0 },
+    'scheduler/three',
+  );
+  const late = on.pass(PATIENCE.firstMs).flatMap(selectsIn);
+  assert.equal(
+    late.filter((one) => !one.startsWith('hasty')),
+    ['new of scheduler/two'],
+  );
+});
+
+test('waiting - an answer to what was asked before does not move the line, nor one about what was not asked for in vain', () => {
+  const on = bench(conductor({ ...OPTIONS, parkedAskMs: 3_600_000 }));
+  on.tell(buildOf('first', 7_200_000));
+  parkedAs(on, 'first', 'full', 'scheduler/one');
+  on.now += 10_000;
+  on.tell(buildOf('second', 7_200_000));
+  const answer = (round: number) => on.tell({ type: 'selecting', request: 'second', round }, 'scheduler/two');
+  const roundOf = () => on.state.requests.get('second')?.round ?? 0;
+  answer(roundOf());
+  assert.is(on.state.line?.scheduler, 'scheduler/one', 'it was not asked for in vain');
+  while ((on.state.requests.get('second')?.repeats ?? 0) < 2) on.pass(100);
+  answer(roundOf() - 1);
+  assert.is(on.state.line?.scheduler, 'scheduler/one', 'what was asked before');
+  answer(roundOf());
+  assert.is(on.state.line?.scheduler, 'scheduler/two');
 });
 
 test('waiting - of very many that follow the first, no more are asked for at once than are answered in good time', () => {

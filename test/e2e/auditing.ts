@@ -27,7 +27,7 @@ export function auditorOf(
   const clock = systemClock();
   const onError = () => undefined;
   const outbox = outboxOf({ bus, clock, subjects, events: false, onError });
-  const asker = asking({ name: 'auditor', bus, clock, outbox, subjects, timeoutMs: 5_000, onError });
+  const asker = asking({ name: 'auditor', bus, clock, outbox, subjects, timeoutMs: 60_000, onError });
   const auditor: Auditor = {
     asking: asker,
     audit: (options = {}) => auditOn({ bus, clock, subjects, cells, pauseMs, ...options }),

@@ -183,7 +183,7 @@ export async function withAsker<T>(
   };
   const clock = systemClock();
   const outbox = outboxOf({ bus, clock, subjects, events: false, onError });
-  const asker = asking({ name: 'test', bus, clock, outbox, subjects, timeoutMs: 5_000, onError });
+  const asker = asking({ name: 'test', bus, clock, outbox, subjects, timeoutMs: 60_000, onError });
   try {
     return await run(asker);
   } finally {

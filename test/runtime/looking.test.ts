@@ -51,6 +51,25 @@ test('listing - pages of several shards fit a message, however much their instan
   );
 });
 
+test('looking - what is being deleted is not shown as active because its cell has not heard of that yet', async () => {
+  const ofConductor = { instance: 'web', request: 'web', state: 'deleting', cell: 'c1', owes: 'removal', owedSince: 7 };
+  const ofCell = { instance: 'web', request: 'web', cell: 'c1', host: 'h1', attempt: 1 };
+  const asking = (stateInCell: string) => {
+    const inCell = { ...ofCell, state: stateInCell };
+    const ask = async (to: string, { type }: { type: string }) => {
+      return { type, ask: 1, view: to.startsWith('cell/') ? inCell : ofConductor };
+    };
+    return { ask } as unknown as Asking;
+  };
+  const { show } = lookingOf({ asking: asking('active'), conductorShards: 1 });
+  const deleting = { ...ofCell, state: 'deleting', owes: 'removal', owedSince: 7 };
+  assert.equal(await show({ id: 'web' }), deleting);
+  const { known } = explainingOf({ asking: asking('active'), conductorShards: 1 });
+  assert.equal((await known('web')).view, deleting);
+  const heard = lookingOf({ asking: asking('deleting'), conductorShards: 1 });
+  assert.equal(await heard.show({ id: 'web' }), { ...ofCell, state: 'deleting' }, 'the cell knows best what is left');
+});
+
 test('looking - of a build that failed on all its hosts the failure says what would have given it more to try', async () => {
   const record = { v: 1, at: 0, by: 's', n: 9, f: 9, r: [], m: [], w: [], a: ['h2'], g: 'c1/h1', h: 4 };
   const failure = { code: 'alternates-exhausted', message: "no host is left to try in cell 'c1': h1: build-failed" };
