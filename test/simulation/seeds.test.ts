@@ -5,7 +5,7 @@ import * as assert from 'uvu/assert';
 import { told, uncovered } from './coverage.ts';
 import { seedsFrom, simulateAll } from './pool.ts';
 
-const RUNS = 240;
+const RUNS = 180;
 const WORKERS = 2;
 
 const test = suite('simulation, seeds');
