@@ -39,6 +39,8 @@ export type ConductorRecord =
     }
   /** No host had room: the request waits from now on. */
   | { type: 'parked'; request: string; at: number; reason: string; decision?: string | undefined }
+  /** Those that wait do so at this scheduler from now on. */
+  | { type: 'line'; scheduler: Address; at: number }
   /** Where there are several placement shards, each round of asking after the first is known before it begins. */
   | { type: 'asked'; request: string; round: number }
   /** `decision` is the record of a scheduler's decision, with the event that it led to. */
@@ -145,7 +147,7 @@ export interface ConductorState {
   readonly withRoom: Set<string>;
   /**
    * The scheduler at which they wait, all at one: each knows who came first, and whose turn it is, only among those that
-   * wait with it. Null: it is not known; not recorded.
+   * wait with it. Null: it is not known. When it was heard last, ms since the epoch, is not recorded.
    */
   line: { readonly scheduler: Address; heardAt: number } | null;
   /** The scheduler that answered last, whatever it was asked for, and when, ms since the epoch; not recorded. */
@@ -259,6 +261,9 @@ export function applyToConductor(
       for (const instance of open.waiting) changing(state, instance).decision = record.decision;
       return [];
     }
+    case 'line':
+      state.line = { scheduler: record.scheduler, heardAt: record.at };
+      return [];
     case 'build-event': {
       const entry = changing(state, record.instance);
       const build = entry.build as HostedBuild;
@@ -370,6 +375,8 @@ function stopWaiting(state: ConductorState, request: string, instance: string): 
 }
 
 export interface StoredConductor {
+  /** The scheduler at which requests wait; absent: it is not known, as of nodes of before it was recorded. */
+  line?: Address;
   instances: [string, Omit<Entry, 'build' | 'repeats'> & { build: StoredBuild | null }][];
   requests: [
     string,
@@ -393,13 +400,17 @@ function storeRequest(open: OpenRequest, id: string): StoredConductor['requests'
   return [id, { spec, alternates, ...more, waiting: [...waiting], ...(recorded === 0 ? {} : { round: recorded }) }];
 }
 
-export function storeConductor({ instances, requests }: ConductorState): Snapshot {
-  return snapshotOf({}, { instances: instances.capture(), requests: requests.capture() });
+export function storeConductor({ line, instances, requests }: ConductorState): Snapshot {
+  return snapshotOf(line === null ? {} : { line: line.scheduler }, {
+    instances: instances.capture(),
+    requests: requests.capture(),
+  });
 }
 
 export function restoreConductor(stored: StoredConductor): ConductorState {
-  const { instances, requests } = stored;
+  const { line, instances, requests } = stored;
   const state = emptyConductor();
+  if (line !== undefined) state.line = { scheduler: line, heardAt: 0 };
   const deleted: [string, number][] = [];
   for (const [instance, { build: hosted, ...entry }] of instances) {
     if (state.instances.has(instance)) continue;

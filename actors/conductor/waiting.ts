@@ -58,7 +58,9 @@ function isSilent({ turn, patience }: Work, { heardAt }: NonNullable<ConductorSt
 function follow({ state }: Work, first: string, from: Address): void {
   const others = [...state.parked].flatMap((request) => {
     const open = state.requests.get(request);
-    return open?.latest?.scheduler === from && request !== first ? [{ request, open }] : [];
+    // Of one that nobody has answered in this life it is known where all waited.
+    const isThere = open !== undefined && (open.latest?.scheduler ?? from) === from;
+    return isThere && request !== first ? [{ request, open }] : [];
   });
   others.sort((one, other) => (one.open.since ?? 0) - (other.open.since ?? 0));
   for (const { request, open } of others) {
@@ -67,13 +69,19 @@ function follow({ state }: Work, first: string, from: Address): void {
   }
 }
 
+/** It is heard of the scheduler where all wait, from now on if they did not before. */
+function standInLine(work: Work, scheduler: Address): void {
+  const { state, turn } = work;
+  if (state.line?.scheduler === scheduler) state.line.heardAt = turn.now;
+  else commit(work, { type: 'line', scheduler, at: turn.now });
+}
+
 /** One was asked for in vain where others wait, and another scheduler has answered: they wait there from now on. */
 export function leaveSilentLine(work: Work, request: string, { repeats, waitUntil }: OpenRequest, from: Address): void {
-  const { state, turn } = work;
-  const { line } = state;
+  const { line } = work.state;
   const isLeft = waitUntil !== undefined && repeats >= ASKS_FOR_LINE && line !== null && isSilent(work, line);
   if (!isLeft || line.scheduler === from) return;
-  state.line = { scheduler: from, heardAt: turn.now };
+  standInLine(work, from);
   follow(work, request, line.scheduler);
 }
 
@@ -104,7 +112,7 @@ function joinLine(work: Work, request: string, open: OpenRequest, from: Address)
   const { state, turn } = work;
   const { line } = state;
   if (line === null || line.scheduler === from || state.parked.size === 0) {
-    state.line = { scheduler: from, heardAt: turn.now };
+    standInLine(work, from);
     return true;
   }
   turn.send(from, { type: 'withdraw', request });

@@ -302,6 +302,33 @@ test('waiting - a crash loses neither the request nor its deadline, and it is as
   );
 });
 
+test('waiting - after a crash those that wait are asked for where they waited, and if nobody answers there they leave it in their order', () => {
+  const endless = conductor({ ...OPTIONS, parkedAskMs: 3_600_000 });
+  const on = bench(endless);
+  const selectsIn = (turned: { sent: readonly Sent[] }) =>
+    sentOf(turned, 'select').map(({ to, message }) => `${message.request} of ${to}`);
+  for (const request of ['first', 'second', 'third']) {
+    on.tell(buildOf(request, 7_200_000));
+    parkedAs(on, request, 'full', 'scheduler/one');
+    on.now += 1;
+  }
+  assert.equal(replayed(endless, on.entries), on.stored());
+  assert.equal(restored(endless, on.stored()), on.stored());
+  const again = bench(endless, { at: on.now + 10_000, entries: on.entries });
+  assert.equal(selectsIn(again.first), ['first of scheduler/one', 'second of scheduler/one', 'third of scheduler/one']);
+  const asked: string[] = [];
+  while (!asked.some((one) => one.endsWith(' of scheduler'))) asked.push(...again.pass(100).flatMap(selectsIn));
+  assert.is(asked.at(-1), 'first of scheduler');
+  const followed = parkedAs(again, 'first', 'full', 'scheduler/two');
+  assert.equal(selectsIn(followed), ['second of scheduler/two', 'third of scheduler/two']);
+  const later = bench(endless, { at: again.now, entries: [...on.entries, ...again.entries] });
+  assert.equal(
+    later.state.line,
+    { scheduler: 'scheduler/two', heardAt: again.now },
+    'that it has moved is recorded too',
+  );
+});
+
 test('waiting - when its time is over it is asked for once more where it waits, and fails with what is said then', () => {
   const on = desk();
   on.tell(buildOf('web', 10_000));
