@@ -9,7 +9,7 @@ import { wakeId } from '../wakes.ts';
 import { failRequest, REQUEST_WAKE } from './requests.ts';
 import { nextRound } from './rounds.ts';
 import { type ConductorState, deadlineOfRequest, type OpenRequest } from './state.ts';
-import { givesWay, leaveSilentLine, lineFor, waitedInVain, waitsOf } from './waiting.ts';
+import { givesWay, isLineSought, leaveSilentLine, lineFor, standInLine, waitedInVain, waitsOf } from './waiting.ts';
 import { timedOutBecause } from './words.ts';
 import type { Work } from './work.ts';
 
@@ -47,9 +47,13 @@ export function noteAnswer(work: Work, { request, round }: Pick<Selecting, 'requ
   state.answered = { scheduler: from, at: turn.now };
   state.window.heard(request, turn.now);
   const open = state.requests.get(request);
+  const isOfLine = state.line?.scheduler === from;
+  if (isOfLine) standInLine(work, from);
   if (open === undefined) return;
   open.unanswered = 0;
-  if (open.round === round) leaveSilentLine(work, request, open, from);
+  if (open.round !== round) return;
+  if (isOfLine) open.inVain = 0;
+  else leaveSilentLine(work, request, open, from);
 }
 
 /**
@@ -84,8 +88,11 @@ export function askSchedulers(work: Work): void {
 }
 
 /** Those who wait where the first of them does, before any who came after them. */
-function* goingFirst({ requests, line, following, unasked }: ConductorState): Generator<string> {
+function* goingFirst(state: ConductorState): Generator<string> {
+  const { requests, following, unasked } = state;
   for (const request of following) {
+    const { line } = state;
+    if (isLineSought(state)) break;
     // It may have gone there by itself meanwhile.
     if (requests.get(request)?.latest?.scheduler === line?.scheduler) following.delete(request);
     else yield request;
@@ -115,7 +122,9 @@ function askFor(work: Work, request: string): void {
   open.round = nextRound(work, request, open);
   open.scheduler = null;
   const deadlineAt = deadlineOfRequest(state, open);
-  turn.send(lineFor(state, open) ?? schedulerFor(state, open), {
+  const line = lineFor(state, open);
+  if (line !== undefined) open.inVain += 1;
+  turn.send(line ?? schedulerFor(state, open), {
     type: 'select',
     request,
     round: open.round,

@@ -31,7 +31,7 @@ import {
   storeConductor,
 } from './state.ts';
 import { explanationOf, viewOf } from './view.ts';
-import { noValidHost, parked } from './waiting.ts';
+import { noValidHost, parked, recoverLine } from './waiting.ts';
 import { askEnds, ended, WATCH_WAKE } from './watching.ts';
 import { commit, type Settings, type Work } from './work.ts';
 
@@ -171,6 +171,7 @@ export function conductor(options: ConductorOptions): Actor<ConductorState, Cond
         for (const effect of obligations(entry.build.snapshot)) perform(work, instance, entry, effect);
       }
     }
+    recoverLine(work);
     askEnds(work, watchMs);
     turn.wakeAt(FORGET_WAKE, turn.now + forgetAgainMs(rememberDeletedMs));
   }

@@ -130,6 +130,8 @@ export interface OpenRequest {
   /** When the first of those questions was put, ms since the epoch; not recorded. */
   unansweredSince: number;
   repeats: number;
+  /** How often it was asked for where others wait since it was answered there; not recorded. */
+  inVain: number;
 }
 
 export interface ConductorState {
@@ -147,7 +149,8 @@ export interface ConductorState {
   readonly withRoom: Set<string>;
   /**
    * The scheduler at which they wait, all at one: each knows who came first, and whose turn it is, only among those that
-   * wait with it. Null: it is not known. When it was heard last, ms since the epoch, is not recorded.
+   * wait with it. Null: it is not known. When it was heard last in this life, ms since the epoch, is not recorded; 0: it
+   * was not.
    */
   line: { readonly scheduler: Address; heardAt: number } | null;
   /** The scheduler that answered last, whatever it was asked for, and when, ms since the epoch; not recorded. */
@@ -160,7 +163,7 @@ export interface ConductorState {
   readonly toAsk: Set<string>;
   /** Those that were not answered and are to be asked for again as there is room, longest due first; not recorded. */
   readonly again: Set<string>;
-  /** Those that wait and are to be asked for where the first of them waits now, in order; not recorded. */
+  /** Those that wait and are to be asked for where the first of them waits now, in order; after a crash all; not recorded. */
   readonly following: Set<string>;
   /** Those for which nobody was asked yet in this life, in the order in which they were accepted; not recorded. */
   readonly unasked: Set<string>;
@@ -183,6 +186,7 @@ const UNASKED = {
   unanswered: 0,
   unansweredSince: 0,
   repeats: 0,
+  inVain: 0,
 };
 
 export function emptyConductor(): ConductorState {

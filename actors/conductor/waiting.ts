@@ -54,43 +54,70 @@ function isSilent({ turn, patience }: Work, { heardAt }: NonNullable<ConductorSt
   return turn.now - heardAt >= patience.firstMs;
 }
 
-/** Those that wait where nobody answers go where the first of them waits now, in their order. */
-function follow({ state }: Work, first: string, from: Address): void {
-  const others = [...state.parked].flatMap((request) => {
-    const open = state.requests.get(request);
-    // Of one that nobody has answered in this life it is known where all waited.
-    const isThere = open !== undefined && (open.latest?.scheduler ?? from) === from;
-    return isThere && request !== first ? [{ request, open }] : [];
-  });
-  others.sort((one, other) => (one.open.since ?? 0) - (other.open.since ?? 0));
-  for (const { request, open } of others) {
+/** Those that wait, in the order in which they were accepted. */
+function inOrder({ parked, requests }: ConductorState): { request: string; open: OpenRequest }[] {
+  const waiting = [...parked].map((request) => ({ request, open: requests.get(request) as OpenRequest }));
+  return waiting.sort((one, other) => (one.open.since ?? 0) - (other.open.since ?? 0));
+}
+
+/** Those that wait elsewhere go where the first of them waits now, in their order. */
+function follow({ state }: Work, first: string): void {
+  for (const { request, open } of inOrder(state)) {
+    if (request === first || open.latest?.scheduler === state.line?.scheduler) continue;
     open.repeats = 0;
+    open.inVain = 0;
     state.following.add(request);
   }
 }
 
 /** It is heard of the scheduler where all wait, from now on if they did not before. */
-function standInLine(work: Work, scheduler: Address): void {
+export function standInLine(work: Work, scheduler: Address): void {
   const { state, turn } = work;
   if (state.line?.scheduler === scheduler) state.line.heardAt = turn.now;
   else commit(work, { type: 'line', scheduler, at: turn.now });
 }
 
+/** How many of those that wait are asked for after a crash, until it is known where somebody answers. */
+const FIRST_AFTER_CRASH = 8;
+
+/** Whether the first have been asked for after a crash, and nobody has answered: the others would be asked for in vain. */
+export function isLineSought({ line, parked, following }: ConductorState): boolean {
+  return line?.heardAt === 0 && parked.size - following.size >= FIRST_AFTER_CRASH;
+}
+
+/** After a crash those that wait are asked for where they waited, in their order. */
+export function recoverLine({ state, turn }: Work): void {
+  if (state.line === null) return;
+  state.line.heardAt = 0;
+  for (const { request, open } of inOrder(state)) {
+    state.unasked.delete(request);
+    state.following.add(request);
+    turn.wakeAt(wakeId(REQUEST_WAKE, request), deadlineOfRequest(state, open), SCHEDULERS);
+  }
+}
+
 /** One was asked for in vain where others wait, and another scheduler has answered: they wait there from now on. */
-export function leaveSilentLine(work: Work, request: string, { repeats, waitUntil }: OpenRequest, from: Address): void {
+export function leaveSilentLine(
+  work: Work,
+  request: string,
+  { inVain, repeats, waitUntil }: OpenRequest,
+  from: Address,
+): void {
   const { line } = work.state;
-  const isLeft = waitUntil !== undefined && repeats >= ASKS_FOR_LINE && line !== null && isSilent(work, line);
+  const isLeft =
+    waitUntil !== undefined && inVain > 0 && repeats >= ASKS_FOR_LINE && line !== null && isSilent(work, line);
   if (!isLeft || line.scheduler === from) return;
   standInLine(work, from);
-  follow(work, request, line.scheduler);
+  follow(work, request);
 }
 
 /**
  * One who may wait was asked for in vain where others wait, who came before it: the first of them is asked for elsewhere, and
  * the others follow. Answers whether it is to be asked for after them.
  */
-export function givesWay(work: Work, request: string, { waitUntil, repeats }: OpenRequest): boolean {
+export function givesWay(work: Work, request: string, { waitUntil, repeats, inVain }: OpenRequest): boolean {
   const { state } = work;
+  if (inVain === 0) return false;
   const { line, parked } = state;
   if (waitUntil === undefined || repeats !== ASKS_FOR_LINE || line === null || !isSilent(work, line)) return false;
   let first: { request: string; open: OpenRequest } | undefined;
@@ -102,6 +129,7 @@ export function givesWay(work: Work, request: string, { waitUntil, repeats }: Op
   if (first === undefined || first.request === request) return false;
   if (first.open.repeats < ASKS_FOR_LINE) {
     first.open.repeats = ASKS_FOR_LINE;
+    first.open.inVain = ASKS_FOR_LINE;
     state.toAsk.add(first.request);
   }
   return true;

@@ -167,7 +167,8 @@ test('waiting - where the scheduler with whom they wait has died and the first f
   assert.is(on.state.line?.scheduler, 'scheduler/two');
   for (const request of ['second', 'third']) parkedAs(on, request, 'full', 'scheduler/two');
   // Whoever has answered last is not where the others wait.
-  on.tell(buildOf('hasty', undefined));
+  const { waitMs: _, ...hasty } = buildOf('hasty');
+  on.tell(hasty);
   on.tell(
     { type: 'selecting', request: 'hasty', round: on.state.requests.get('hasty')?.round ?? 0 },
     'scheduler/three',
@@ -194,6 +195,64 @@ test('waiting - an answer to what was asked before does not move the line, nor o
   assert.is(on.state.line?.scheduler, 'scheduler/one', 'what was asked before');
   answer(roundOf());
   assert.is(on.state.line?.scheduler, 'scheduler/two');
+});
+
+test('waiting - a scheduler that answers anything keeps the line, however long it takes over one of them', () => {
+  const on = bench(conductor({ ...OPTIONS, parkedAskMs: 3_600_000 }));
+  on.tell(buildOf('first', 7_200_000));
+  parkedAs(on, 'first', 'full', 'scheduler/one');
+  on.tell(buildOf('slow', 7_200_000));
+  on.tell(buildOf('lost', 7_200_000));
+  for (let step = 0; step < 600; step += 1) {
+    for (const { to, message } of on.pass(100).flatMap(({ sent }) => sentOf({ sent }, 'select'))) {
+      const by = to === 'scheduler' ? 'scheduler/two' : to;
+      // One is never done, and of the other the line never hears; another scheduler does, and is at it.
+      if (message.request === 'lost' && to === 'scheduler/one') continue;
+      on.tell({ type: 'selecting', request: message.request, round: message.round }, by);
+    }
+    if (step % 2 === 0) on.tell({ type: 'selecting', request: 'other', round: 1 }, 'scheduler/one');
+  }
+  assert.is(on.state.line?.scheduler, 'scheduler/one');
+});
+
+test('waiting - one that the scheduler of the line is slow to choose for is no reason to leave it', () => {
+  const on = bench(conductor({ ...OPTIONS, parkedAskMs: 3_600_000 }));
+  on.tell(buildOf('first', 7_200_000));
+  parkedAs(on, 'first', 'full', 'scheduler/one');
+  const asked = [...sentOf(on.tell(buildOf('slow', 7_200_000)), 'select')];
+  const askedOf = new Set<string>();
+  for (let step = 0; step < 600; step += 1) {
+    for (const { to, message } of asked.splice(0)) {
+      askedOf.add(to);
+      const by = to === 'scheduler' ? 'scheduler/two' : to;
+      on.tell({ type: 'selecting', request: message.request, round: message.round }, by);
+    }
+    asked.push(...on.pass(100).flatMap(({ sent }) => sentOf({ sent }, 'select')));
+  }
+  assert.ok(askedOf.has('scheduler'), 'it was asked of others too');
+  assert.is(on.state.line?.scheduler, 'scheduler/one');
+});
+
+test('waiting - where one who went elsewhere is left alone there too, those who were to follow it go on in their order', () => {
+  const on = bench(conductor({ ...OPTIONS, parkedAskMs: 3_600_000 }));
+  const selectsIn = (turned: { sent: readonly Sent[] }) =>
+    sentOf(turned, 'select').map(({ to, message }) => `${message.request} of ${to}`);
+  for (const request of ['a', 'b', 'c']) {
+    on.tell(buildOf(request, 7_200_000));
+    parkedAs(on, request, 'full', 'scheduler/one');
+    on.now += 1;
+  }
+  /** Until nobody is asked but the first, of anybody. */
+  const deserted = () => {
+    while (!on.pass(100).flatMap(selectsIn).includes('a of scheduler')) {}
+  };
+  on.tell(buildOf('m', 7_200_000));
+  deserted();
+  assert.equal(selectsIn(parkedAs(on, 'a', 'full', 'scheduler/two')), ['b of scheduler/two', 'c of scheduler/two']);
+  // It dies before it has answered the others.
+  deserted();
+  const followed = selectsIn(parkedAs(on, 'a', 'full', 'scheduler/three'));
+  assert.equal(followed.slice(0, 2), ['b of scheduler/three', 'c of scheduler/three']);
 });
 
 test('waiting - of very many that follow the first, no more are asked for at once than are answered in good time', () => {
@@ -322,11 +381,33 @@ test('waiting - after a crash those that wait are asked for where they waited, a
   const followed = parkedAs(again, 'first', 'full', 'scheduler/two');
   assert.equal(selectsIn(followed), ['second of scheduler/two', 'third of scheduler/two']);
   const later = bench(endless, { at: again.now, entries: [...on.entries, ...again.entries] });
-  assert.equal(
-    later.state.line,
-    { scheduler: 'scheduler/two', heardAt: again.now },
-    'that it has moved is recorded too',
-  );
+  assert.equal(later.state.line, { scheduler: 'scheduler/two', heardAt: 0 }, 'that it has moved is recorded too');
+});
+
+test('waiting - of very many that wait after a crash only the first are asked for until somebody answers, and none is forgotten', () => {
+  const endless = conductor({ ...OPTIONS, parkedAskMs: 3_600_000 });
+  const on = bench(endless);
+  const names = Array.from({ length: 1_000 }, (_, position) => `r${position}`);
+  for (const request of names) {
+    on.tell(buildOf(request, 60_000));
+    parkedAs(on, request, 'full', 'scheduler/one');
+  }
+  const selectsIn = (turned: { sent: readonly Sent[] }) =>
+    sentOf(turned, 'select').map(({ to, message }) => `${message.request} of ${to}`);
+  const of = (scheduler: string, some: readonly string[]) => some.map((request) => `${request} of ${scheduler}`);
+  const recovered = () => bench(endless, { at: on.now + 1_000, entries: on.entries });
+  const again = recovered();
+  assert.equal(selectsIn(again.first), of('scheduler/one', names.slice(0, 8)));
+  const { waitMs: _, ...hasty } = buildOf('hasty');
+  assert.equal(selectsIn(again.tell(hasty)), ['hasty of scheduler'], 'who does not wait is not held up by them');
+  const asked = selectsIn(parkedAs(again, 'r0', 'full', 'scheduler/one'));
+  assert.ok(asked.length > 400, `${asked.length} more`);
+  assert.equal(asked, of('scheduler/one', names.slice(8, 8 + asked.length)));
+  // Where nobody ever answers, their time is over all the same.
+  const alone = recovered();
+  alone.pass(70_000);
+  assert.is(viewOf(alone, 'r0')?.state, 'failed');
+  assert.is(viewOf(alone, 'r999')?.state, 'failed');
 });
 
 test('waiting - when its time is over it is asked for once more where it waits, and fails with what is said then', () => {
