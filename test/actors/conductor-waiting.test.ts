@@ -32,6 +32,20 @@ function inLine(on: Desk, request: string) {
   return on.tell({ type: 'parked', request, round, reason: 'in line', decision: '{}', hasRoom: true }, 'scheduler/s');
 }
 
+/** Who was asked for, and of whom. */
+function selectsIn(turned: { sent: readonly Sent[] }): string[] {
+  return sentOf(turned, 'select').map(({ to, message }) => `${message.request} of ${to}`);
+}
+
+/** Asks for these, one behind the other, which wait with scheduler one from then on. */
+function parkAtOne(on: Desk, requests: readonly string[]): void {
+  for (const request of requests) {
+    on.tell(buildOf(request, 7_200_000));
+    parkedAs(on, request, 'full', 'scheduler/one');
+    on.now += 1;
+  }
+}
+
 function viewOf(on: Desk, instance: string) {
   const [shown] = sentOf(on.tell({ type: 'show', ask: 1, instance }), 'shown');
   return shown?.message.view ?? null;
@@ -94,8 +108,6 @@ test('waiting - who is accepted after the clock was set back comes after those t
 test('waiting - requests that wait do so at one scheduler, which alone knows who came first', () => {
   const on = bench(conductor(OPTIONS));
   const { waitMs: _, ...hasty } = buildOf('hasty');
-  const selectsIn = (turned: { sent: readonly Sent[] }) =>
-    sentOf(turned, 'select').map(({ to, message }) => `${message.request} of ${to}`);
   assert.equal(selectsIn(on.tell(buildOf('first'))), ['first of scheduler']);
   assert.equal(selectsIn(on.tell(buildOf('early'))), ['early of scheduler'], 'nobody waits yet');
   parkedAs(on, 'first', 'full', 'scheduler/one');
@@ -125,8 +137,6 @@ test('waiting - requests that wait do so at one scheduler, which alone knows who
 
 test('waiting - where the scheduler with whom they wait has died, the first goes elsewhere first, the others follow in order, and who is new comes after them', () => {
   const on = bench(conductor({ ...OPTIONS, parkedAskMs: 3_600_000 }));
-  const selectsIn = (turned: { sent: readonly Sent[] }) =>
-    sentOf(turned, 'select').map(({ to, message }) => `${message.request} of ${to}`);
   for (const request of ['first', 'second', 'third']) {
     on.tell(buildOf(request, 7_200_000));
     on.now += 1;
@@ -147,13 +157,7 @@ test('waiting - where the scheduler with whom they wait has died, the first goes
 
 test('waiting - where the scheduler with whom they wait has died and the first finds room elsewhere, the others follow all the same', () => {
   const on = bench(conductor({ ...OPTIONS, parkedAskMs: 3_600_000 }));
-  const selectsIn = (turned: { sent: readonly Sent[] }) =>
-    sentOf(turned, 'select').map(({ to, message }) => `${message.request} of ${to}`);
-  for (const request of ['first', 'second', 'third']) {
-    on.tell(buildOf(request, 7_200_000));
-    parkedAs(on, request, 'full', 'scheduler/one');
-    on.now += 1;
-  }
+  parkAtOne(on, ['first', 'second', 'third']);
   on.now += 10_000;
   on.tell(buildOf('new', 7_200_000));
   const asked: string[] = [];
@@ -235,13 +239,7 @@ test('waiting - one that the scheduler of the line is slow to choose for is no r
 
 test('waiting - where one who went elsewhere is left alone there too, those who were to follow it go on in their order', () => {
   const on = bench(conductor({ ...OPTIONS, parkedAskMs: 3_600_000 }));
-  const selectsIn = (turned: { sent: readonly Sent[] }) =>
-    sentOf(turned, 'select').map(({ to, message }) => `${message.request} of ${to}`);
-  for (const request of ['a', 'b', 'c']) {
-    on.tell(buildOf(request, 7_200_000));
-    parkedAs(on, request, 'full', 'scheduler/one');
-    on.now += 1;
-  }
+  parkAtOne(on, ['a', 'b', 'c']);
   /** Until nobody is asked but the first, of anybody. */
   const deserted = () => {
     while (!on.pass(100).flatMap(selectsIn).includes('a of scheduler')) {}
@@ -364,13 +362,7 @@ test('waiting - a crash loses neither the request nor its deadline, and it is as
 test('waiting - after a crash those that wait are asked for where they waited, and if nobody answers there they leave it in their order', () => {
   const endless = conductor({ ...OPTIONS, parkedAskMs: 3_600_000 });
   const on = bench(endless);
-  const selectsIn = (turned: { sent: readonly Sent[] }) =>
-    sentOf(turned, 'select').map(({ to, message }) => `${message.request} of ${to}`);
-  for (const request of ['first', 'second', 'third']) {
-    on.tell(buildOf(request, 7_200_000));
-    parkedAs(on, request, 'full', 'scheduler/one');
-    on.now += 1;
-  }
+  parkAtOne(on, ['first', 'second', 'third']);
   assert.equal(replayed(endless, on.entries), on.stored());
   assert.equal(restored(endless, on.stored()), on.stored());
   const again = bench(endless, { at: on.now + 10_000, entries: on.entries });
@@ -392,8 +384,6 @@ test('waiting - of very many that wait after a crash only the first are asked fo
     on.tell(buildOf(request, 60_000));
     parkedAs(on, request, 'full', 'scheduler/one');
   }
-  const selectsIn = (turned: { sent: readonly Sent[] }) =>
-    sentOf(turned, 'select').map(({ to, message }) => `${message.request} of ${to}`);
   const of = (scheduler: string, some: readonly string[]) => some.map((request) => `${request} of ${scheduler}`);
   const recovered = () => bench(endless, { at: on.now + 1_000, entries: on.entries });
   const again = recovered();
