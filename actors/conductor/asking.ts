@@ -9,7 +9,7 @@ import { wakeId } from '../wakes.ts';
 import { failRequest, REQUEST_WAKE } from './requests.ts';
 import { nextRound } from './rounds.ts';
 import { type ConductorState, deadlineOfRequest, type OpenRequest } from './state.ts';
-import { givesWay, isLineSought, leaveSilentLine, lineFor, standInLine, waitedInVain, waitsOf } from './waiting.ts';
+import { givesWay, isHeldBack, leaveSilentLine, lineFor, standInLine, waitedInVain, waitsOf } from './waiting.ts';
 import { timedOutBecause } from './words.ts';
 import type { Work } from './work.ts';
 
@@ -85,6 +85,8 @@ export function askSchedulers(work: Work): void {
     if (!state.window.hasRoom(turn.now)) return armUnasked(work);
     askFor(work, request);
   }
+  // Those that are held back.
+  if (state.unasked.size > 0) armUnasked(work);
 }
 
 /** Those who wait where the first of them does, before any who came after them. */
@@ -92,12 +94,12 @@ function* goingFirst(state: ConductorState): Generator<string> {
   const { requests, following, unasked } = state;
   for (const request of following) {
     const { line } = state;
-    if (isLineSought(state)) break;
+    if (isHeldBack(state, request)) break;
     // It may have gone there by itself meanwhile.
     if (requests.get(request)?.latest?.scheduler === line?.scheduler) following.delete(request);
     else yield request;
   }
-  yield* unasked;
+  for (const request of unasked) if (!isHeldBack(state, request)) yield request;
 }
 
 function* inTurn(some: Iterable<string>, others: Iterable<string>): Generator<string> {

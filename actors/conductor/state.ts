@@ -225,9 +225,9 @@ function changing({ instances }: ConductorState, instance: string): Entry {
 }
 
 /** Has the schedulers be asked for what a request lacks, at the end of this turn or, where nobody was yet, in its order. */
-export function wantHosts({ requests, toAsk, unasked }: ConductorState, request: string): void {
+export function wantHosts({ requests, toAsk, unasked, following }: ConductorState, request: string): void {
   const open = requests.get(request);
-  if (open === undefined) return;
+  if (open === undefined || (open.round === 0 && following.has(request))) return;
   if (open.round === 0) unasked.add(request);
   else toAsk.add(request);
 }
@@ -376,6 +376,7 @@ function stopWaiting(state: ConductorState, request: string, instance: string): 
   state.requests.delete(request);
   state.parked.delete(request);
   state.withRoom.delete(request);
+  state.following.delete(request);
 }
 
 export interface StoredConductor {

@@ -80,9 +80,14 @@ export function standInLine(work: Work, scheduler: Address): void {
 /** How many of those that wait are asked for after a crash, until it is known where somebody answers. */
 const FIRST_AFTER_CRASH = 8;
 
-/** Whether the first have been asked for after a crash, and nobody has answered: the others would be asked for in vain. */
-export function isLineSought({ line, parked, following }: ConductorState): boolean {
-  return line?.heardAt === 0 && parked.size - following.size >= FIRST_AFTER_CRASH;
+/**
+ * Whether a request is to wait until it is known where somebody answers: after a crash the first of those that wait are asked
+ * for, and others who may wait would be asked for in vain.
+ */
+export function isHeldBack({ line, parked, following, requests }: ConductorState, request: string): boolean {
+  if (line?.heardAt !== 0 || parked.size === 0) return false;
+  if (parked.has(request)) return parked.size - following.size >= FIRST_AFTER_CRASH;
+  return requests.get(request)?.waitUntil !== undefined;
 }
 
 /** After a crash those that wait are asked for where they waited, in their order. */
@@ -92,7 +97,7 @@ export function recoverLine({ state, turn }: Work): void {
   for (const { request, open } of inOrder(state)) {
     state.unasked.delete(request);
     state.following.add(request);
-    turn.wakeAt(wakeId(REQUEST_WAKE, request), deadlineOfRequest(state, open), SCHEDULERS);
+    turn.wakeAt(wakeId(REQUEST_WAKE, request), deadlineOfRequest(state, open));
   }
 }
 
@@ -143,6 +148,8 @@ function joinLine(work: Work, request: string, open: OpenRequest, from: Address)
     standInLine(work, from);
     return true;
   }
+  // The scheduler of the line is there, and yet comes to no end with this one.
+  if (open.repeats >= ASKS_FOR_LINE) return true;
   turn.send(from, { type: 'withdraw', request });
   open.repeats = 0;
   state.toAsk.add(request);

@@ -237,6 +237,19 @@ test('waiting - one that the scheduler of the line is slow to choose for is no r
   assert.is(on.state.line?.scheduler, 'scheduler/one');
 });
 
+test('waiting - one that the scheduler of the line never comes to an end with waits where it is answered, and the others stay', () => {
+  const on = bench(conductor(OPTIONS));
+  parkAtOne(on, ['first']);
+  const asked = selectsIn(on.tell(buildOf('lost', 300_000)));
+  for (let step = 0; step < 100; step += 1) {
+    if (asked.splice(0).includes('lost of scheduler')) parkedAs(on, 'lost', 'full', 'scheduler/two');
+    asked.push(...on.pass(100).flatMap(selectsIn));
+    on.tell({ type: 'selecting', request: 'other', round: 1 }, 'scheduler/one');
+  }
+  assert.is(viewOf(on, 'lost')?.waiting?.reason, 'full');
+  assert.is(on.state.line?.scheduler, 'scheduler/one');
+});
+
 test('waiting - where one who went elsewhere is left alone there too, those who were to follow it go on in their order', () => {
   const on = bench(conductor({ ...OPTIONS, parkedAskMs: 3_600_000 }));
   parkAtOne(on, ['a', 'b', 'c']);
@@ -395,9 +408,11 @@ test('waiting - of very many that wait after a crash only the first are asked fo
   assert.equal(asked, of('scheduler/one', names.slice(8, 8 + asked.length)));
   // Where nobody ever answers, their time is over all the same.
   const alone = recovered();
+  assert.equal(selectsIn(alone.tell(buildOf('late', 60_000))), [], 'nor is asked for who may wait, as they do');
   alone.pass(70_000);
   assert.is(viewOf(alone, 'r0')?.state, 'failed');
   assert.is(viewOf(alone, 'r999')?.state, 'failed');
+  assert.is(viewOf(alone, 'late')?.state, 'failed');
 });
 
 test('waiting - when its time is over it is asked for once more where it waits, and fails with what is said then', () => {
