@@ -1,7 +1,7 @@
 // What a schema's check says of a value, in the words of people.
 
 import { inspect } from 'node:util';
-import { CELL_HOST_PATTERN, ID_PATTERN, SYMBOL_PATTERN, TOKEN_PATTERN } from '../actors/messages/common.ts';
+import { CELL_HOST_PATTERN, ID_PATTERN, SYMBOL_PATTERN, TOKEN_PATTERN } from '../actors/messages/names.ts';
 
 const TYPES: Readonly<Record<string, string>> = {
   string: 'a text',

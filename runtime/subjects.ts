@@ -2,7 +2,7 @@
 // on which everything of one cell stands under one wildcard: `<prefix>.cell.<cell>.>`.
 
 import type { Address } from '../actors/actor.ts';
-import { MAX_TOKEN_LENGTH, TOKEN_PATTERN } from '../actors/messages/common.ts';
+import { MAX_TOKEN_LENGTH, TOKEN_PATTERN } from '../actors/messages/names.ts';
 import { CellwrightError } from './errors.ts';
 import { shown } from './fault-words.ts';
 

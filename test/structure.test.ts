@@ -33,6 +33,18 @@ function importsOf({ path, text }: Source): string[] {
   });
 }
 
+/** What is loaded with a file, and with what that loads: without what is loaded when it is called for. */
+function loadedWith(path: string, loaded = new Set<string>()): Set<string> {
+  if (loaded.has(path)) return loaded;
+  loaded.add(path);
+  if (!path.endsWith('.ts')) return loaded;
+  const text = withoutComments(readFileSync(join(ROOT, path), 'utf8'))
+    .replace(/\bimport\s*\([^)]*\)/g, '')
+    .replace(/\b(?:import|export) type\b[^;]*;/g, '');
+  for (const name of importsOf({ path, text })) loadedWith(name, loaded);
+  return loaded;
+}
+
 function forbiddenImports(source: Source, allowed: RegExp): string[] {
   return importsOf(source)
     .filter((name) => !allowed.test(name))
@@ -104,6 +116,12 @@ test('placement knows no cells', () => {
   assert.equal(placement.flatMap(cellsNamedIn), []);
 });
 
+test('the command line loads what a command needs when it is called, and decode no schemas', () => {
+  const loaded = [...loadedWith('runtime/cli/main.ts'), ...loadedWith('runtime/cli/bodies.ts')];
+  const libraries = loaded.filter((name) => !name.endsWith('.ts') && !name.startsWith('node:'));
+  assert.equal([...new Set(libraries)].sort(), ['commander', 'msgpackr/pack']);
+});
+
 test('nothing but the known entries at the top', () => {
   // Also the tarball that `npm pack` leaves here, as the README has it done; git ignores it.
   const known =
@@ -132,6 +150,13 @@ test('checks - every form of import is read, comments are not', () => {
   const expected = ['node:fs', 'actors/other.ts', 'nats', 'runtime/codec.ts', 'node:net'];
   assert.equal(importsOf(source(text)), expected);
   assert.is(forbiddenImports(source(text), ACTORS_MAY).length, 4);
+});
+
+test('checks - what is loaded with a file is found through others, without types and what is loaded later', () => {
+  assert.ok(loadedWith('runtime/cli/perform-pack.ts').has('typebox'));
+  const loaded = loadedWith('runtime/cli/main.ts');
+  assert.ok(loaded.has('runtime/cli/options.ts'));
+  assert.not.ok(loaded.has('runtime/cli/perform-pack.ts'));
 });
 
 test('checks - impure words are found in code only', () => {

@@ -2,9 +2,8 @@
 // its TypeScript type is derived from it, so what the compiler believes and what the wire check enforces are one.
 
 import Type, { type Static, type TObject, type TProperties } from 'typebox';
+import { CELL_HOST_PATTERN, ID_PATTERN, MAX_TOKEN_LENGTH, SYMBOL_PATTERN, TOKEN_PATTERN } from './names.ts';
 
-/** The longest id, in characters: ids become tokens of subjects, whose length servers limit. */
-export const MAX_TOKEN_LENGTH = 64;
 /** The largest amount of anything, as in the Placement API: 2^31 - 1. */
 export const MAX_AMOUNT = 2_147_483_647;
 export const MAX_ALTERNATES = 20;
@@ -17,19 +16,15 @@ export const MAX_NAMED = 64;
 /** Allocations of one claim. */
 export const MAX_ALLOCATIONS = 64;
 
-/** An id as it may stand in a subject: a dot, a wildcard or a space in it would break routing. */
-export const TOKEN_PATTERN = '^[a-z0-9]([a-z0-9-]*[a-z0-9])?$';
+/** An id as it may stand in a subject. */
 export const Token = Type.String({ pattern: TOKEN_PATTERN, maxLength: MAX_TOKEN_LENGTH });
 /** A life of an actor that keeps no journal: the name of its node, `-` and twelve hexadecimal digits. */
 export const Incarnation = Type.String({ maxLength: MAX_TOKEN_LENGTH + 13 });
-/** The id of a provider, an aggregate or a consumer: it too may become a token of a subject. */
-export const ID_PATTERN = '^[A-Za-z0-9][A-Za-z0-9_-]*$';
+/** The id of a provider, an aggregate or a consumer. */
 export const Id = Type.String({ pattern: ID_PATTERN, maxLength: MAX_TOKEN_LENGTH });
 /** A host, as roles name it: `<cell>/<host>`. */
-export const CELL_HOST_PATTERN = `${TOKEN_PATTERN.slice(0, -1)}/${TOKEN_PATTERN.slice(1)}`;
 export const CellHost = Type.String({ pattern: CELL_HOST_PATTERN, maxLength: 2 * MAX_TOKEN_LENGTH + 1 });
 /** A resource class or trait name. */
-export const SYMBOL_PATTERN = '^[A-Z][A-Z0-9_]{0,254}$';
 export const Symbolic = Type.String({ pattern: SYMBOL_PATTERN });
 const Symbols = Type.Array(Symbolic, { maxItems: 64 });
 

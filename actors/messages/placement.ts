@@ -17,8 +17,8 @@ import {
   PageLimit,
   Reason,
   RequestSpec,
-  SYMBOL_PATTERN,
 } from './common.ts';
+import { SYMBOL_PATTERN } from './names.ts';
 
 const Amount = Type.Integer({ minimum: 0, maximum: MAX_AMOUNT });
 /** Of a root provider: how many attempts of builds hold something of its tree. Absent: none. */

@@ -2,8 +2,8 @@
 // does not answer is said to be silent, and what was known of his last is said as no more than that.
 
 import { likeWords } from '../../actors/alike.ts';
-import { MAX_TOKEN_LENGTH } from '../../actors/messages/common.ts';
 import type { InstanceView } from '../../actors/messages/gateway.ts';
+import { MAX_TOKEN_LENGTH } from '../../actors/messages/names.ts';
 import type { CellView } from '../../actors/messages/questions.ts';
 import type { HostState } from '../../actors/messages/scheduler.ts';
 import { fitting } from '../../actors/page.ts';

@@ -6,7 +6,6 @@ import {
   MAX_ALTERNATES,
   MAX_COUNT,
   MAX_GROUPS,
-  MAX_TOKEN_LENGTH,
   PageLimit,
   Payload,
   RequestSpec,
@@ -16,6 +15,7 @@ import {
   Token,
 } from '../../actors/messages/common.ts';
 import { MAX_WAIT_MS } from '../../actors/messages/conductor.ts';
+import { MAX_TOKEN_LENGTH } from '../../actors/messages/names.ts';
 import { MAX_HOSTS_NAMED } from '../../actors/messages/questions.ts';
 import { isResourceClass } from '../../actors/messages/resource-classes.ts';
 import { instanceNames } from '../../actors/routing.ts';

@@ -3,7 +3,7 @@
 
 import { isUtf8 } from 'node:buffer';
 import { readFileSync } from 'node:fs';
-import { MAX_TOKEN_LENGTH } from '../../actors/messages/common.ts';
+import { MAX_TOKEN_LENGTH } from '../../actors/messages/names.ts';
 import type { ProviderReport } from '../drivers/driver.ts';
 import { GPU_CLASS, modelTrait, WHOLE_GPU_MILLI } from '../drivers/gpus.ts';
 import { CellwrightError, MalformedError, messageOf } from '../errors.ts';
