@@ -1,22 +1,28 @@
 // How much somebody is asked for at once: as much as he has answered within the last half second. Who is asked for more
 // than he can answer in time is asked again, for all of it, and his answers to the first questions are of no use: of
 // sixteen thousand requests that came at once each was claimed for four times, and they took five times as long as they
-// need. What finds no room waits with the one who asks.
+// need; and on a processor that two others used, of four thousand that came at 300 a second none was built until those
+// others had ended. What finds no room waits with the one who asks.
 
 import { PassingMap } from './passing-map.ts';
 
-/** There is always room for so much: nothing is known yet of how fast it is answered. */
-const LEAST = 512;
+/**
+ * There is always room for so much: nothing is known yet of how fast it is answered. What is answered makes room for as
+ * much again, so it is soon enough for whoever is fast; and whoever is slow answers it in time.
+ */
+export const LEAST = 32;
 /** And for so many questions, however large: there may be several to answer them, and each may take long. */
 const FEW = 4;
 /** Half of the time over which answers are counted, ms. */
 const PART_MS = 250;
-/** A question takes up room no longer, ms: it may be lost, with the one who was asked. */
+/** A question takes up room no longer, when nothing is heard for so long, ms: it may be lost, with the one who was asked. */
 export const LOST_AFTER_MS = 1_000;
-/** As may one when others are answered that were put so much later, ms: whoever is busy answers in order. */
-const OVERTAKEN_BY_MS = 250;
+/** Nor does one longer than this when one is answered that was put later, ms: whoever is busy answers in order. */
+const OVERTAKEN_AFTER_MS = 250;
 
 interface Asked {
+  /** How many were put before it. */
+  readonly number: number;
   readonly at: number;
   readonly size: number;
 }
@@ -26,8 +32,12 @@ export class AskingWindow {
   readonly #asked = new PassingMap<string, Asked>();
   /** Their sizes together. */
   #size = 0;
-  /** When the latest of those was put that were answered. */
-  #latestAnswered = Number.NEGATIVE_INFINITY;
+  /** How many were ever put. */
+  #put = 0;
+  /** The number of the latest of those that were answered. */
+  #latestAnswered = -1;
+  /** When anything was heard last. */
+  #heardAt = Number.NEGATIVE_INFINITY;
   /** Which part of time is counted now; what was answered in it, and in the one before. */
   #part = 0;
   #answered = 0;
@@ -44,19 +54,30 @@ export class AskingWindow {
   /** A question was put, be it once more. */
   asked(question: string, size: number, now: number): void {
     this.#take(question);
-    this.#asked.set(question, { at: now, size });
+    this.#asked.set(question, { number: this.#put, at: now, size });
+    this.#put += 1;
     // The clock may have been set back.
-    if (this.#latestAnswered > now) this.#latestAnswered = Number.NEGATIVE_INFINITY;
+    if (this.#heardAt > now) this.#heardAt = Number.NEGATIVE_INFINITY;
     this.#size += size;
   }
 
   /** Something was heard of a question. */
   heard(question: string, now: number): void {
     this.#turnTo(now);
+    this.#heardAt = now;
     const asked = this.#take(question);
     if (asked === undefined) return;
     this.#answered += asked.size;
-    this.#latestAnswered = Math.max(this.#latestAnswered, asked.at);
+    this.#latestAnswered = Math.max(this.#latestAnswered, asked.number);
+  }
+
+  /**
+   * Whether an answer is still to be expected, though it takes long: whoever was asked has answered others since, of
+   * those that were put before. Asked again he would begin anew, and what he is at be in vain.
+   */
+  isUnderWay(question: string, now: number): boolean {
+    const asked = this.#asked.get(question);
+    return asked !== undefined && this.#heardAt > asked.at && !this.#isLost(asked, now);
   }
 
   /** How long it will take, by the pace of late, until so much more is answered, ms. */
@@ -71,11 +92,16 @@ export class AskingWindow {
   }
 
   #forgetLost(now: number): void {
-    for (const [question, { at }] of this.#asked) {
-      const isLate = now < at || now - at >= LOST_AFTER_MS || this.#latestAnswered - at >= OVERTAKEN_BY_MS;
-      if (!isLate) return;
+    for (const [question, asked] of this.#asked) {
+      if (!this.#isLost(asked, now)) return;
       this.#take(question);
     }
+  }
+
+  /** Of somebody who is slow nothing is lost as long as he answers, in order. */
+  #isLost({ number, at }: Asked, now: number): boolean {
+    if (now < at || (this.#latestAnswered > number && now - at >= OVERTAKEN_AFTER_MS)) return true;
+    return now - Math.max(at, this.#heardAt) >= LOST_AFTER_MS;
   }
 
   #turnTo(now: number): void {

@@ -29,6 +29,7 @@ export function wakeRequest(work: Work, request: string): void {
     // Why it had no host when it was heard of last may long be true no more.
     open.lastUntil = turn.now + work.patience.firstMs;
   }
+  if (state.window.isUnderWay(request, turn.now)) return askAgainLater(work, request, open);
   // It may have been left behind the window since it was to be asked for again.
   if (!state.again.has(request)) open.repeats += 1;
   const wake = wakeId(REQUEST_WAKE, request);
