@@ -9,7 +9,7 @@ import { kindOfNoData } from './codec.ts';
 import { CellwrightError } from './errors.ts';
 import { NATS_SERVER_FIELDS } from './nats-server/checks.ts';
 import type { NodeOptions } from './node-options.ts';
-import { partly } from './option-fields.ts';
+import { A_FUNCTION, A_SIGNAL, partly } from './option-fields.ts';
 import { hostsByCell, type Role } from './roles.ts';
 import { checkOf } from './schemas.ts';
 
@@ -123,6 +123,12 @@ export function checkOptions(options: NodeOptions): void {
   }
   if (leases !== undefined && !isObject(leases) && leases !== 'jetstream' && leases !== 'none') {
     throw bad('leases', "must be 'jetstream', 'none' or leases of your own");
+  }
+  for (const [field, value, port] of [
+    ['nats.signal', connection?.signal, A_SIGNAL],
+    ['nats.onStatus', connection?.onStatus, A_FUNCTION],
+  ] as const) {
+    if (value !== undefined && !port.holds(value)) throw bad(field, `must be ${port.is}`);
   }
   for (const [name, methods] of Object.entries(METHODS)) {
     const port: unknown = options[name as keyof typeof METHODS];

@@ -15,12 +15,15 @@ const TYPES: Readonly<Record<string, string>> = {
 const NAME = '[a-z0-9]([a-z0-9-]{0,62}[a-z0-9])?';
 /** A host by its name, or by that of its cell too. */
 export const HOST_PATTERN = `^${NAME}(/${NAME})?$`;
+/** The first tokens of subjects. */
+export const PREFIX_PATTERN = '^[^\\s.*>]+(\\.[^\\s.*>]+)*$';
 const PATTERNS: ReadonlyMap<string, string> = new Map([
   [TOKEN_PATTERN, 'lower-case letters, digits and inner hyphens'],
   [SYMBOL_PATTERN, 'upper-case letters, digits and _, a letter first'],
   [ID_PATTERN, 'letters, digits, _ and -, not these two first'],
   [CELL_HOST_PATTERN, 'a host as <cell>/<host>'],
   [HOST_PATTERN, 'the name of a host, or <cell>/<host>, each of lower-case letters, digits and inner hyphens'],
+  [PREFIX_PATTERN, 'tokens with dots between, without spaces, * and >'],
 ]);
 const BOUNDS: Readonly<Record<string, string>> = {
   '>=': 'at least',

@@ -1,6 +1,7 @@
 // Checks options that are given as an object of plain fields, each of which may be left out.
 
 import Type, { type TSchema } from 'typebox';
+import type { Clock } from './clock.ts';
 import { kindOfNoData } from './codec.ts';
 import { CellwrightError } from './errors.ts';
 import { checkOf } from './schemas.ts';
@@ -11,8 +12,37 @@ export const partly = <T extends Record<string, TSchema>>(fields: T) =>
     additionalProperties: false,
   });
 
-/** A check that throws CellwrightError `bad-option` with the field. Absent and undefined are one. */
-export function checkOfOptions(fields: Record<string, TSchema>, what: string): (options: object) => void {
+/** What a schema cannot say of a value, in words, and whether it is that. */
+export interface Port {
+  readonly is: string;
+  holds(value: unknown): boolean;
+}
+
+export const A_FUNCTION: Port = { is: 'a function', holds: (value) => typeof value === 'function' };
+export const A_SIGNAL: Port = {
+  is: 'an AbortSignal',
+  holds: (value) => hasMethods(value, ['addEventListener', 'throwIfAborted'] satisfies (keyof AbortSignal)[]),
+};
+const CLOCK_METHODS = ['now', 'monotonic', 'at', 'after', 'soon'] as const satisfies (keyof Clock)[];
+export const A_CLOCK: Port = {
+  is: `a clock, with the methods ${CLOCK_METHODS.join(', ')}`,
+  holds: (value) => hasMethods(value, CLOCK_METHODS),
+};
+
+function hasMethods(value: unknown, methods: readonly string[]): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  return methods.every((method) => typeof value[method as keyof typeof value] === 'function');
+}
+
+/**
+ * A check that throws CellwrightError `bad-option` with the field. Absent and undefined are one.
+ * @param ports What fields must be of which no schema can say it.
+ */
+export function checkOfOptions(
+  fields: Record<string, TSchema>,
+  what: string,
+  ports: Readonly<Record<string, Port>> = {},
+): (options: object) => void {
   const check = checkOf(partly(fields), what);
   return (options) => {
     if (typeof (options ?? {}) !== 'object' || Array.isArray(options)) {
@@ -27,6 +57,10 @@ export function checkOfOptions(fields: Record<string, TSchema>, what: string): (
       throw new CellwrightError('bad-option', fault.message, field === undefined ? {} : { field });
     }
     for (const [field, value] of given) {
+      const port = ports[field];
+      if (port?.holds(value) === false) {
+        throw new CellwrightError('bad-option', `'${field}' of ${what} must be ${port.is}`, { field });
+      }
       const inner = typeof value === 'object' ? kindOfNoData(value) : undefined;
       if (inner === undefined) continue;
       throw new CellwrightError('bad-option', `'${field}' of ${what} must be a plain object, not a ${inner}`, {

@@ -1,5 +1,5 @@
-// The filters and weighers that a deployment brings itself are anybody's code. Schedulers go on whatever it does: a filter
-// that fails refuses the host, a weigher that fails says the worst. Here whoever wrote it is told of it, and it is kept
+// The filters and weighers that a deployment brings itself are anybody's code. Schedulers go on whatever it does, each
+// method having a consequence of its own. Here whoever wrote it is told of it, and it is kept
 // from changing by mistake what schedulers go on with: lists, allocations and counts that it is given are copies, and
 // requests are frozen. Providers themselves are the scheduler's own, which would cost too much to copy.
 
@@ -28,11 +28,12 @@ interface Answer {
   holds(said: unknown): boolean;
 }
 
-const A_NUMBER: Answer = { is: 'a number', holds: (said) => typeof said === 'number' };
+const A_NUMBER: Answer = { is: 'a number', holds: isNumber };
+const A_WEIGHT: Answer = { is: 'a finite number', holds: Number.isFinite };
 const A_LIMIT: Answer = { is: 'a number, 0 or more', holds: (said) => typeof said === 'number' && said >= 0 };
 const A_TIME: Answer = {
   is: 'a time, ms since the epoch, or null',
-  holds: (said) => (said ?? null) === null || typeof said === 'number',
+  holds: (said) => (said ?? null) === null || isNumber(said),
 };
 const A_REFUSAL: Answer = {
   is: 'null, or an object with a code such as too-hot and a message, and if need be about, a text, and short, a number',
@@ -47,69 +48,69 @@ type Lending = (given: unknown) => unknown;
 interface Method {
   readonly lends: readonly Lending[];
   readonly answers: Answer;
+  /** What schedulers make of it when it fails, for people. */
+  readonly failed: string;
 }
+
+const REFUSES = 'a filter that fails refuses the host';
+const NOT_AGAIN = 'the host is not looked at again before it changes';
 
 function methodsOfFilter({ goesBy, late }: Filter): Readonly<Record<string, Method>> {
   const lendPart = goesBy === undefined ? frozen : asItIs;
   return {
-    refusal: { lends: [lentHost, lendPart], answers: A_REFUSAL },
-    goesBy: { lends: [lentRequest], answers: late === true ? ANYTHING : PLAIN },
-    changesAt: { lends: [lentHost, lendPart], answers: A_TIME },
-    mostInstances: { lends: [lentHost], answers: A_LIMIT },
-    mostBuilds: { lends: [lentHost], answers: A_LIMIT },
+    refusal: { lends: [lentHost, lendPart], answers: A_REFUSAL, failed: REFUSES },
+    goesBy: { lends: [lentRequest], answers: late === true ? ANYTHING : PLAIN, failed: 'the filter refuses all hosts' },
+    changesAt: { lends: [lentHost, lendPart], answers: A_TIME, failed: NOT_AGAIN },
+    mostInstances: { lends: [lentHost], answers: A_LIMIT, failed: REFUSES },
+    mostBuilds: { lends: [lentHost], answers: A_LIMIT, failed: REFUSES },
   };
 }
 
 function methodsOfWeigher({ goesBy }: Weigher): Readonly<Record<string, Method>> {
   const lendPart = goesBy === undefined ? frozen : asItIs;
   return {
-    weigh: { lends: [lentCandidate, lendPart], answers: A_NUMBER },
-    goesBy: { lends: [lentRequest], answers: PLAIN },
-    changesAt: { lends: [lentHost], answers: A_TIME },
-    prefers: { lends: [], answers: A_NUMBER },
-    granted: { lends: [lentAllocations], answers: ANYTHING },
+    weigh: {
+      lends: [lentCandidate, lendPart],
+      answers: A_WEIGHT,
+      failed: 'a weigher that fails says the worst of the host',
+    },
+    goesBy: { lends: [lentRequest], answers: PLAIN, failed: 'the weigher does not count for the request' },
+    changesAt: { lends: [lentHost], answers: A_TIME, failed: NOT_AGAIN },
+    prefers: { lends: [], answers: A_NUMBER, failed: 'the provider comes after all others of its host' },
+    granted: { lends: [lentAllocations], answers: ANYTHING, failed: 'the weigher goes by what it knew before' },
   };
 }
 
 /** A filter that does what the given one does, and has what that one does wrong told of. */
 export function watchedFilter(own: Filter, onFault: OnOwnFault): Filter {
   const { name, late, ignoresStats } = own;
-  const failed = faultOf(`filter '${name}'`, 'a filter that fails refuses the host', onFault);
   return {
     name,
     ...(late === undefined ? {} : { late }),
     ...(ignoresStats === undefined ? {} : { ignoresStats }),
-    ...(watched(own, methodsOfFilter(own), failed) as Pick<Filter, 'refusal'>),
+    ...(watched(own, `filter '${name}'`, methodsOfFilter(own), onFault) as Pick<Filter, 'refusal'>),
   };
 }
 
 /** A weigher that does what the given one does, and has what that one does wrong told of. */
 export function watchedWeigher(own: Weigher, multiplier: number, onFault: OnOwnFault): Weigher {
   const { name, ignoresAmounts, ignoresStats } = own;
-  const failed = faultOf(`weigher '${name}'`, 'a weigher that fails says the worst of the host', onFault);
   return {
     name,
     multiplier,
     ...(ignoresAmounts === undefined ? {} : { ignoresAmounts }),
     ...(ignoresStats === undefined ? {} : { ignoresStats }),
-    ...(watched(own, methodsOfWeigher(own), failed) as Pick<Weigher, 'weigh'>),
+    ...(watched(own, `weigher '${name}'`, methodsOfWeigher(own), onFault) as Pick<Weigher, 'weigh'>),
   };
 }
 
-function faultOf(asker: string, consequence: string, onFault: OnOwnFault) {
-  return (method: string, error: unknown) => onFault({ what: `${method} of ${asker}`, error, consequence });
-}
-
 /** The methods that it has, called on what they belong to: they may be those of a class. */
-function watched(
-  own: object,
-  methods: Readonly<Record<string, Method>>,
-  failed: (method: string, error: unknown) => void,
-): object {
+function watched(own: object, which: string, methods: Readonly<Record<string, Method>>, onFault: OnOwnFault): object {
   const all: Record<string, (one: unknown, other: unknown) => unknown> = {};
-  for (const [name, { lends, answers }] of Object.entries(methods)) {
+  for (const [name, { lends, answers, failed: consequence }] of Object.entries(methods)) {
     const method: unknown = own[name as keyof typeof own];
     if (typeof method !== 'function') continue;
+    const failed = (error: unknown) => onFault({ what: `${name} of ${which}`, error, consequence });
     const [lend = asItIs, lendOther = asItIs] = lends;
     all[name] = (one, other) => {
       let said: unknown;
@@ -119,11 +120,11 @@ function watched(
         // Looking at what it answers may run its code too.
         fault = faultIn(said, answers);
       } catch (error) {
-        failed(name, error);
+        failed(error);
         // What was thrown may be anything, also what no text can be made of.
         throw new Error(messageOf(error), { cause: error });
       }
-      if (fault !== null) failed(name, new TypeError(fault));
+      if (fault !== null) failed(new TypeError(fault));
       return said;
     };
   }
@@ -176,6 +177,10 @@ function frozen(given: unknown): unknown {
   Object.freeze(given);
   for (const value of Object.values(given)) frozen(value);
   return given;
+}
+
+function isNumber(said: unknown): boolean {
+  return typeof said === 'number' && !Number.isNaN(said);
 }
 
 function isPromise(said: unknown): said is PromiseLike<unknown> {

@@ -1,6 +1,7 @@
 // The filters and weighers of a deployment, as whoever starts a node says them: by name, by name and multiplier, or as
 // functions of his own. What cannot be is refused with the field named.
 
+import { METRIC_PATTERN } from '../actors/messages/names.ts';
 import { isResourceClass } from '../actors/messages/resource-classes.ts';
 import { ALWAYS } from '../actors/scheduler/filters/always.ts';
 import { BUILT_IN_FILTERS } from '../actors/scheduler/filters/built-in.ts';
@@ -234,6 +235,10 @@ function namedWeigher(name: string): Weigher | undefined {
 
 function metricOf(told: { name: string; multiplier?: number; least?: number; most?: number }, at: string): Weigher {
   const { name, least, most, multiplier } = told;
+  const measured = name.slice('metric-'.length);
+  if (!new RegExp(METRIC_PATTERN).test(measured)) {
+    throw bad(at, `is '${name}', and no driver measures '${measured}': lower-case letters, digits and -, at most 32`);
+  }
   for (const [end, value] of [
     ['least', least],
     ['most', most],
@@ -241,7 +246,7 @@ function metricOf(told: { name: string; multiplier?: number; least?: number; mos
     if (!Number.isFinite(value)) throw bad(`${at}.${end}`, 'must be a number: an end of the scale of what is measured');
   }
   if ((least as number) >= (most as number)) throw bad(`${at}.most`, 'must be more than least');
-  return metric(name.slice('metric-'.length), { least: least as number, most: most as number }, multiplier);
+  return metric(measured, { least: least as number, most: most as number }, multiplier);
 }
 
 function overridesOf({ all }: Aggregates, weighers: readonly Weigher[]): Map<string, ReadonlyMap<string, number>> {

@@ -290,7 +290,12 @@ function driverSaid(work: Work, said: DriverAnswer): void {
   const { instance, attempt } = said;
   const key = keyOf(instance, attempt);
   const job = state.jobs.get(key);
-  if (job === undefined) return;
+  if (job === undefined) {
+    // It said that nothing was left, which is true no more.
+    const isLeft = said.type === 'driver-built' && state.outcomes.get(key)?.state === 'destroyed';
+    if (isLeft) turn.send(settings.toDriver, { type: 'destroy', instance, attempt });
+    return;
+  }
   if (said.type === 'driver-destroyed') {
     if (job.state !== 'destroying') return;
     end(state, key, { state: 'destroyed' });
@@ -298,7 +303,9 @@ function driverSaid(work: Work, said: DriverAnswer): void {
   }
   if (said.type === 'destroy-failed' || said.type === 'driver-unknown') {
     const task = said.type === 'driver-unknown' ? 'build' : 'destroy';
-    if (state.phase !== 'retired' && job.state === (task === 'build' ? 'building' : 'destroying')) {
+    // A build that is being destroyed may well reject: what comes of its end is still to be told.
+    if (job.state !== (task === 'build' ? 'building' : 'destroying')) return;
+    if (state.phase !== 'retired') {
       turn.send(toCell, { type: 'driver-trouble', host, instance, attempt, task, reason: said.reason });
     }
     job.asked = null;

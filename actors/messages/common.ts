@@ -2,7 +2,14 @@
 // its TypeScript type is derived from it, so what the compiler believes and what the wire check enforces are one.
 
 import Type, { type Static, type TObject, type TProperties } from 'typebox';
-import { CELL_HOST_PATTERN, ID_PATTERN, MAX_TOKEN_LENGTH, SYMBOL_PATTERN, TOKEN_PATTERN } from './names.ts';
+import {
+  CELL_HOST_PATTERN,
+  ID_PATTERN,
+  MAX_TOKEN_LENGTH,
+  METRIC_PATTERN,
+  SYMBOL_PATTERN,
+  TOKEN_PATTERN,
+} from './names.ts';
 
 /** The largest amount of anything, as in the Placement API: 2^31 - 1. */
 export const MAX_AMOUNT = 2_147_483_647;
@@ -146,7 +153,7 @@ export const FailureCode = Type.Union([
 export type FailureCode = Static<typeof FailureCode>;
 
 /** What a driver measures on its host, by names of its own such as `load` or `temperature`. */
-export const Metrics = Type.Record(Type.String({ pattern: '^[a-z0-9][a-z0-9-]{0,31}$' }), Type.Number(), {
+export const Metrics = Type.Record(Type.String({ pattern: METRIC_PATTERN }), Type.Number(), {
   maxProperties: 16,
   additionalProperties: false,
 });

@@ -12,3 +12,5 @@ export const ID_PATTERN = '^[A-Za-z0-9][A-Za-z0-9_-]*$';
 export const CELL_HOST_PATTERN = `${TOKEN_PATTERN.slice(0, -1)}/${TOKEN_PATTERN.slice(1)}`;
 /** A resource class or trait name. */
 export const SYMBOL_PATTERN = '^[A-Z][A-Z0-9_]{0,254}$';
+/** What a driver measures. */
+export const METRIC_PATTERN = '^[a-z0-9][a-z0-9-]{0,31}$';

@@ -1,7 +1,8 @@
 // Checks how a connection to NATS is to be set up, before anything is dialled: a number that is none would wait for ever.
 
 import Type, { type TSchema } from 'typebox';
-import { checkOfOptions } from '../option-fields.ts';
+import { PREFIX_PATTERN } from '../fault-words.ts';
+import { A_CLOCK, A_FUNCTION, A_SIGNAL, checkOfOptions } from '../option-fields.ts';
 import type { NatsOptions } from './nats-options.ts';
 
 /** Some three hundred years: whatever is added to a time of day stays a time of day. */
@@ -22,7 +23,7 @@ export const NATS_FIELDS = {
   token: text,
   credentials: text,
   tls: Type.Object({ caFile: file, certFile: file, keyFile: file }, { additionalProperties: false }),
-  inboxPrefix: text,
+  inboxPrefix: Type.String({ pattern: PREFIX_PATTERN }),
   connectTimeoutMs: anyMs,
   signal: elsewhere,
   reconnectWaitMs: anyMs,
@@ -41,4 +42,5 @@ export const NATS_FIELDS = {
 export const checkNatsOptions: (options: NatsOptions) => void = checkOfOptions(
   NATS_FIELDS,
   'the options of the connection',
+  { signal: A_SIGNAL, clock: A_CLOCK, onStatus: A_FUNCTION, onError: A_FUNCTION },
 );

@@ -26,5 +26,7 @@ export function checkedDriver(
   if (typeof (made as { then?: unknown }).then === 'function') throw bad('is a promise: it must be made at once');
   const lacking = METHODS.find((method) => typeof (made as Partial<Driver>)[method] !== 'function');
   if (lacking !== undefined) throw bad(`lacks the method '${lacking}'`);
+  const { metrics } = made as { metrics?: unknown };
+  if (metrics !== undefined && typeof metrics !== 'function') throw bad("has 'metrics', which must be a method");
   return made as Driver;
 }

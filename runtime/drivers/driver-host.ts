@@ -34,6 +34,9 @@ type Described = 'inventory' | 'capabilities' | 'list';
 const MOST_PASSED_OVER = 3;
 const SILENT = 'the driver does not answer';
 
+/** A tree goes in one message, to which others may have something to add; servers carry 1 MiB unless told otherwise. */
+const MAX_TREE_BYTES = 512 * 1024;
+
 /** Reasons come from drivers and go into messages: they are kept short. */
 const MAX_REASON = 1_000;
 
@@ -118,26 +121,32 @@ class DrivenHost implements DriverHost {
     const asked = new Set<Described>(['inventory', 'capabilities', 'list']);
     this.#unanswered = asked;
     const answered = async <Told>(what: Described, ask: () => Promise<Told>): Promise<Told> => {
-      const told = await ask();
-      asked.delete(what);
-      return told;
+      try {
+        return await ask();
+      } finally {
+        asked.delete(what);
+      }
     };
+    const answers = [
+      answered('inventory', () => this.#driver.inventory()),
+      answered('capabilities', () => this.#driver.capabilities()),
+      answered('list', () => this.#driver.list()),
+    ] as const;
     try {
-      const [tree, traits, running] = await Promise.all([
-        answered('inventory', () => this.#driver.inventory()),
-        answered('capabilities', () => this.#driver.capabilities()),
-        answered('list', () => this.#driver.list()),
-      ]);
+      const [tree, traits, running] = await Promise.all(answers);
       const providers = providersOf(this.#cell, this.#host, tree, checkedTraits(traits));
       const measures = this.#driver.metrics !== undefined;
       const described = { type: 'described' as const, providers, running: checkedRunning(running), measures };
       insistDescribed(described);
+      insistSendable(providers, this.#which);
       for (const { id, name } of providers) this.#names.set(id, name);
       // A copy: what is said is shared by all who hear it, and the driver may go on with what it has given.
       this.#say(structuredClone(described));
     } catch (error) {
       this.#undescribable(error);
     } finally {
+      // One may have rejected while another has not answered.
+      await Promise.allSettled(answers);
       this.#isDescribing = false;
     }
   }
@@ -224,6 +233,14 @@ class DrivenHost implements DriverHost {
       this.#say({ type: 'destroy-failed', ...ofAttempt, reason: reasonOf(error) });
     }
   }
+}
+
+/** @throws CellwrightError `bad-inventory` for a tree that is too large to be told. */
+function insistSendable(providers: readonly object[], which: string): void {
+  const { length } = encode(providers);
+  if (length <= MAX_TREE_BYTES) return;
+  const message = `the ${providers.length} providers of ${which} take ${length} bytes, of at most ${MAX_TREE_BYTES}`;
+  throw new CellwrightError('bad-inventory', message);
 }
 
 /** As it would have come over the wire. */

@@ -2,8 +2,7 @@
 // such as `dataDir`, would be missed only when what it was to keep is gone.
 
 import Type, { type TSchema } from 'typebox';
-import { CellwrightError } from '../errors.ts';
-import { checkOfOptions } from '../option-fields.ts';
+import { A_FUNCTION, A_SIGNAL, checkOfOptions } from '../option-fields.ts';
 import type { NatsServerOptions } from './options.ts';
 
 /** What a timer can wait, ms. */
@@ -19,19 +18,13 @@ export const NATS_SERVER_FIELDS = {
   config: Type.String(),
   binary: text,
   readyTimeoutMs: Type.Integer({ minimum: 1, maximum: MAX_TIMER_MS }),
-  /** A schema cannot say that it is a function. */
   log: Type.Unknown(),
   signal: Type.Unknown(),
 } satisfies Record<keyof NatsServerOptions, TSchema>;
 
-const checkFields = checkOfOptions(NATS_SERVER_FIELDS, 'the options object of the managed server');
-
 /** @throws CellwrightError `bad-option` with the field. */
-export function checkNatsServerOptions(options: NatsServerOptions): void {
-  checkFields(options);
-  const { log } = options ?? {};
-  if (log !== undefined && typeof log !== 'function') {
-    const message = "'log' of the options object of the managed server must be a function";
-    throw new CellwrightError('bad-option', message, { field: 'log' });
-  }
-}
+export const checkNatsServerOptions: (options: NatsServerOptions) => void = checkOfOptions(
+  NATS_SERVER_FIELDS,
+  'the options object of the managed server',
+  { log: A_FUNCTION, signal: A_SIGNAL },
+);

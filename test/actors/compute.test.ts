@@ -291,6 +291,22 @@ test('compute - a driver that answers a build while it is destroyed is not taken
   for (const end of [failed(false), { type: 'driver-built', ...ofAttempt() } as const, unknown]) {
     assert.equal(on.tell(end, DRIVER).sent, []);
   }
+  const asked = on.pass(60_000).flatMap(told);
+  assert.equal(
+    asked.filter((one) => one.endsWith(DRIVER)),
+    [],
+    'nor is it asked for the end once more',
+  );
+});
+
+test('compute - what is built after the driver has said that nothing of it is left is destroyed again', () => {
+  const on = desk();
+  on.tell(order(), CELL);
+  on.tell(destroy(), CELL);
+  on.tell({ type: 'driver-destroyed', ...ofAttempt() }, DRIVER);
+  assert.equal(told(on.tell(failed(false), DRIVER)), []);
+  assert.equal(told(on.tell({ type: 'driver-built', ...ofAttempt() }, DRIVER)), [`destroy to ${DRIVER}`]);
+  assert.equal(told(on.tell({ type: 'driver-destroyed', ...ofAttempt() }, DRIVER)), []);
 });
 
 test('compute - destroying that fails is tried again until it is done, at a slowing pace', () => {

@@ -204,6 +204,42 @@ test('driver host - one that never comes back from describing is not called agai
   assert.is(calls.length, 2, 'and it can be asked again');
 });
 
+test('driver host - what has not answered is not asked again, though another part of the description has failed', async () => {
+  const said: (DriverAnswer & { reason?: string })[] = [];
+  let lists = 0;
+  let answer = (_: never[]) => {};
+  const list = () => {
+    lists += 1;
+    return new Promise<never[]>((resolve) => (answer = resolve));
+  };
+  const inventory = async () => Promise.reject(new Error('no inventory today'));
+  const driver = driverOf({ list, inventory });
+  const host = driverHost({ cell: 'c1', host: 'h1', driver, answer: (one) => said.push(one), onError() {} });
+  host.take({ type: 'describe' });
+  await until('it is said', () => said.length === 1);
+  for (let round = 0; round < 3; round += 1) host.take({ type: 'describe' });
+  assert.equal(
+    said.map(({ reason }) => reason),
+    ['no inventory today', 'the driver does not answer list'],
+  );
+  assert.is(lists, 1);
+  answer([]);
+  await until('it can be asked again', () => {
+    host.take({ type: 'describe' });
+    return lists === 2;
+  });
+});
+
+test('driver host - a tree that no message carries is said to be too large, before anybody is told of it', async () => {
+  const traits = Array.from({ length: 64 }, (_, number) => `CUSTOM_CAPABILITY_${number}_OF_A_DEVICE_WITH_A_LONG_NAME`);
+  const child = (number: number) => ({ name: `gpu-${number}`, inventories: { CUSTOM_GPU: { total: 1 } }, traits });
+  const driver = driverOf(tree({ children: Array.from({ length: 500 }, (_, number) => child(number)) }));
+  const { answer, errors } = await answerOf(driver, { type: 'describe' });
+  assert.is(answer.type, 'describe-failed');
+  assert.match(answer.reason ?? '', /^the 501 providers of host 'c1\/h1' take \d+ bytes, of at most 524288$/);
+  assert.is(errors.length, 1);
+});
+
 test('driver host - questions of what runs share the next list, and are told when the driver does not answer', async () => {
   const { host, said, told, calls } = stalled('list');
   const ask = (number: number) => host.take({ type: 'list', ask: number, to: 'gateway/g' });

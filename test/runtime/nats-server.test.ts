@@ -402,6 +402,7 @@ test('start - an option that cannot be, or that there is not, is refused by its 
     [{ maxPayloadBytes: '1MB' as never }, 'maxPayloadBytes', /a whole number/],
     [{ readyTimeoutMs: -1 }, 'readyTimeoutMs', /at least 1/],
     [{ log: console as never }, 'log', /a function/],
+    [{ signal: 'stop' as never }, 'signal', /an AbortSignal/],
   ] as const;
   try {
     for (const [options, field, says] of cases) {

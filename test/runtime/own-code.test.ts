@@ -3,8 +3,8 @@
 import pino from 'pino';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { type Filter, filtersFor, refusedBy } from '../../actors/scheduler/filters/filter.ts';
-import { valueBy, type Weigher } from '../../actors/scheduler/weighers/weigher.ts';
+import { changeBy, type Filter, filtersFor, refusedBy } from '../../actors/scheduler/filters/filter.ts';
+import { changeOf, preferenceOf, tellGranted, valueBy, type Weigher } from '../../actors/scheduler/weighers/weigher.ts';
 import { memoryBus } from '../../runtime/bus/memory.ts';
 import { CellwrightError } from '../../runtime/errors.ts';
 import { fakeDriver, seededRandom, startNode, systemClock } from '../../runtime/index.ts';
@@ -110,11 +110,14 @@ test('own code - a weigher that throws, answers no number or goes by what cannot
     },
   });
   assert.is(valueBy(throws, candidateOf({}), undefined), 0);
-  assert.is(valueBy(watch({ weigh: () => '1' as never }), candidateOf({}), undefined), 0);
+  for (const wrong of ['1' as never, Number.NaN]) {
+    assert.is(valueBy(watch({ weigh: () => wrong }), candidateOf({}), undefined), 0);
+  }
   watch({ goesBy: () => new Map() }).goesBy?.({} as never);
   assert.equal(faults, [
     "weigh of weigher 'own': no metrics",
-    "weigh of weigher 'own': it must answer a number",
+    "weigh of weigher 'own': it must answer a finite number",
+    "weigh of weigher 'own': it must answer a finite number",
     "goesBy of weigher 'own': it must answer plain data, by which rankings are told apart",
   ]);
 });
@@ -186,6 +189,38 @@ test('own code - what it is given is its own: schedulers go on with what was the
   );
   assert.is(refusedBy([{ filter: ruinous, part: spec }], facts)?.refusal.code, 'filter-failed');
   assert.is(spec.groups[0]?.resources.VCPU, 1);
+});
+
+test('own code - of each method it is told what comes of it that it fails', () => {
+  const told: string[] = [];
+  const note = ({ what, consequence }: { what: string; consequence: string }) => told.push(`${what}: ${consequence}`);
+  const fails = () => {
+    throw new Error('no');
+  };
+  const filter = watchedFilter({ name: 'f', refusal: fails, changesAt: () => Number.NaN }, note);
+  assert.is(changeBy({ filter, part: undefined }, factsOf({})), null);
+  refusedBy([{ filter, part: undefined }], factsOf({}));
+  const weigher = watchedWeigher(
+    { name: 'w', multiplier: 1, weigh: fails, changesAt: fails, granted: fails, prefers: () => Number.NaN },
+    1,
+    note,
+  );
+  assert.is(valueBy(weigher, candidateOf({}), undefined), 0);
+  assert.is(changeOf(weigher, factsOf({})), null);
+  tellGranted([weigher], []);
+  assert.is(preferenceOf([weigher])?.({ tree: [], allocations: [] }, {} as never), -Number.MAX_VALUE);
+  assert.equal(told, [
+    "changesAt of filter 'f': the host is not looked at again before it changes",
+    "refusal of filter 'f': a filter that fails refuses the host",
+    "weigh of weigher 'w': a weigher that fails says the worst of the host",
+    "changesAt of weigher 'w': the host is not looked at again before it changes",
+    "granted of weigher 'w': the weigher goes by what it knew before",
+    "prefers of weigher 'w': the provider comes after all others of its host",
+  ]);
+  told.length = 0;
+  const never = watchedFilter({ name: 'f', refusal: () => null, changesAt: () => Number.POSITIVE_INFINITY }, note);
+  assert.is(changeBy({ filter: never, part: undefined }, factsOf({})), null);
+  assert.equal(told, []);
 });
 
 test('own code - each method is told of at once, and then every ten minutes', () => {

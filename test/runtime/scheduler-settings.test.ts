@@ -217,6 +217,16 @@ const BAD: readonly (readonly [object, string, RegExp])[] = [
     /multiplier/,
   ],
   [{ scheduler: { weighers: [{ name: 'free-VCPU', most: 9 }] } }, 'scheduler.weighers.0.most', /no field of it/],
+  [
+    { scheduler: { weighers: [{ name: 'metric-', least: 0, most: 1 }] } },
+    'scheduler.weighers.0',
+    /no driver measures ''/,
+  ],
+  [
+    { scheduler: { weighers: [{ name: 'metric-LOAD', least: 0, most: 1 }] } },
+    'scheduler.weighers.0',
+    /measures 'LOAD'/,
+  ],
   [{ scheduler: { weighers: ['metric-load'] } }, 'scheduler.weighers.0.least', /end of the scale/],
   [{ scheduler: { weighers: [{ name: 'metric-load', least: 1, most: 1 }] } }, 'scheduler.weighers.0.most', /more than/],
   [{ scheduler: { pickAmong: 0 } }, 'scheduler.pickAmong', /1 to 100/],
