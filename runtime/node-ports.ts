@@ -48,7 +48,12 @@ export async function busOf(
     const connected = await connectNats({ servers, name, onError, loopback, ...rest, onStatus });
     return { bus: connected, nats: connected, url: shownAddresses(servers, ',') };
   }
-  const server = await startNatsServer({ ...managed, ...present({ signal: rest.signal }) });
+  const onEnded = (why: string) => {
+    const message = `the NATS server of this node has ended (${why}): nothing starts it again, so start the node anew`;
+    onError(new CellwrightError('nats-server-ended', message), 'the managed server');
+    managed?.onEnded?.(why);
+  };
+  const server = await startNatsServer({ ...managed, onEnded, ...present({ signal: rest.signal }) });
   try {
     const connected = await connectNats({ servers: server.url, name, onError, loopback, ...rest, onStatus });
     return { bus: connected, nats: connected, server, url: server.url };

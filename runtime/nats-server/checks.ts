@@ -19,6 +19,7 @@ export const NATS_SERVER_FIELDS = {
   binary: text,
   readyTimeoutMs: Type.Integer({ minimum: 1, maximum: MAX_TIMER_MS }),
   log: Type.Unknown(),
+  onEnded: Type.Unknown(),
   signal: Type.Unknown(),
 } satisfies Record<keyof NatsServerOptions, TSchema>;
 
@@ -26,5 +27,5 @@ export const NATS_SERVER_FIELDS = {
 export const checkNatsServerOptions: (options: NatsServerOptions) => void = checkOfOptions(
   NATS_SERVER_FIELDS,
   'the options object of the managed server',
-  { log: A_FUNCTION, signal: A_SIGNAL },
+  { log: A_FUNCTION, onEnded: A_FUNCTION, signal: A_SIGNAL },
 );

@@ -21,6 +21,8 @@ export interface NatsServerOptions {
   readyTimeoutMs?: number;
   /** Told each line the server logs, and how finding and installing goes. Default: nobody. */
   log?: (line: string) => void;
+  /** Told why it has ended, such as `ended by SIGKILL`, when nobody has stopped it: nothing starts it again. Default: nobody. */
+  onEnded?: (why: string) => void;
   /** Gives up finding, installing and starting it, which then fails with the code `interrupted`. */
   signal?: AbortSignal;
 }

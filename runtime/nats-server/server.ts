@@ -79,6 +79,7 @@ export async function startNatsServer(chosen?: NatsServerOptions): Promise<NatsS
   try {
     const { port, version } = await unlessAborted(ready(server, runDir, options), signal, STARTING);
     await folder?.usedBy(port);
+    if (options.onEnded !== undefined) void server.endedByItself.then(options.onEnded);
     const url = `nats://127.0.0.1:${port}`;
     return { url, port, pid: server.pid, version, dataDir, stop: () => stop(STOP_TIMEOUT_MS) };
   } catch (error) {
@@ -121,6 +122,8 @@ interface Launched {
   readonly lastLines: readonly string[];
   /** Why the process ended; `null` while it runs. */
   ended(): string | null;
+  /** The same, once it ends without being stopped. */
+  readonly endedByItself: Promise<string>;
   /** By force after so long. */
   stop(timeoutMs: number): Promise<void>;
 }
@@ -137,6 +140,10 @@ function launch(
   const lastLines: string[] = [];
   let end: string | null = null;
   let stopping: Promise<void> | undefined;
+  let tellEnd = (_why: string): void => {};
+  const endedByItself = new Promise<string>((resolveEnded) => {
+    tellEnd = resolveEnded;
+  });
 
   createInterface({ input: child.stderr }).on('line', (line) => {
     lastLines.push(line);
@@ -148,7 +155,10 @@ function launch(
       if (end !== null) return;
       end = why;
       guard?.kill('SIGKILL');
-      if (stopping === undefined) log(`nats-server: ${why}`);
+      if (stopping === undefined) {
+        log(`nats-server: ${why}`);
+        tellEnd(why);
+      }
       resolveClosed();
     };
     child.once('error', (error) => onEnd(error.message));
@@ -166,6 +176,7 @@ function launch(
     pid: child.pid ?? -1,
     lastLines,
     ended: () => end,
+    endedByItself,
     stop: (timeoutMs) => {
       stopping ??= stop(timeoutMs);
       return stopping;

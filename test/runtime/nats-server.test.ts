@@ -384,6 +384,19 @@ test('start - a configuration that cannot be read is told in the words of the se
   assert.match(await failureOf(() => startNatsServer({ config: 'listen: [' })), /did not start: .*Parse error/s);
 });
 
+test('start - it is told when the server ends by itself, and not when it is stopped', async () => {
+  const ends: string[] = [];
+  const options = { jetstream: false, onEnded: (why: string) => void ends.push(why) };
+  const stopped = await startNatsServer(options);
+  await stopped.stop();
+  assert.equal(ends, []);
+  const killed = await startNatsServer(options);
+  process.kill(killed.pid, 'SIGKILL');
+  await until('it is told', () => ends.length > 0);
+  await killed.stop();
+  assert.equal(ends, ['ended by SIGKILL']);
+});
+
 test('start - an option that cannot be, or that there is not, is refused by its name, and nothing is left behind', async () => {
   const before = process.env.TMPDIR;
   const ours = await mkdtemp(join(tmpdir(), 'cellwright-test-'));
