@@ -1,21 +1,22 @@
-// How much somebody is asked for at once: as much as he has answered within the last half second. Who is asked for more
-// than he can answer in time is asked again, for all of it, and his answers to the first questions are of no use: of
-// sixteen thousand requests that came at once each was claimed for four times, and they took five times as long as they
-// need; and on a processor that two others used, of four thousand that came at 300 a second none was built until those
-// others had ended. What finds no room waits with the one who asks.
+// How much somebody is asked for at once: as much as he has answered within the last half second, or as he answers in
+// time. Who is asked for more than that is asked again, for all of it, and his answers to the first questions are of no
+// use: of sixteen thousand requests that came at once each was claimed for four times, and they took five times as long
+// as they need; and on a processor that two others used, of four thousand that came at 300 a second none was built until
+// those others had ended. What finds no room waits with the one who asks.
 
 import { PassingMap } from './passing-map.ts';
 
-/**
- * There is always room for so much: nothing is known yet of how fast it is answered. What is answered makes room for as
- * much again, so it is soon enough for whoever is fast; and whoever is slow answers it in time.
- */
+/** There is always room for so much: nothing is known yet of how fast it is answered. */
 export const LEAST = 32;
+/** And for as much more as was answered in time since it last was not, up to this, however seldom the answers come. */
+export const MOST_IN_TIME = 512;
+/** Those that take longer come when the same is about to be asked again, ms. */
+export const IN_TIME_MS = 1_500;
 /** And for so many questions, however large: there may be several to answer them, and each may take long. */
 const FEW = 4;
 /** Half of the time over which answers are counted, ms. */
 const PART_MS = 250;
-/** A question takes up room no longer, when nothing is heard for so long, ms: it may be lost, with the one who was asked. */
+/** A question takes up room no longer, when none is answered for so long, ms: it may be lost, with the one who was asked. */
 export const LOST_AFTER_MS = 1_000;
 /** Nor does one longer than this when one is answered that was put later, ms: whoever is busy answers in order. */
 const OVERTAKEN_AFTER_MS = 250;
@@ -32,11 +33,13 @@ export class AskingWindow {
   readonly #asked = new PassingMap<string, Asked>();
   /** Their sizes together. */
   #size = 0;
+  /** For how much there is room because answers come in time. */
+  #inTime = LEAST;
   /** How many were ever put. */
   #put = 0;
   /** The number of the latest of those that were answered. */
   #latestAnswered = -1;
-  /** When anything was heard last. */
+  /** When one of them was answered last. */
   #heardAt = Number.NEGATIVE_INFINITY;
   /** Which part of time is counted now; what was answered in it, and in the one before. */
   #part = 0;
@@ -46,9 +49,8 @@ export class AskingWindow {
   /** @param now By the clock of every other time that is told here, ms. */
   hasRoom(now: number): boolean {
     this.#turnTo(now);
-    const room = Math.max(LEAST, this.#answered + this.#answeredBefore);
-    if (this.#size >= room) this.#forgetLost(now);
-    return this.#size < room || this.#asked.size < FEW;
+    if (this.#size >= this.#room) this.#forgetLost(now);
+    return this.#size < this.#room || this.#asked.size < FEW;
   }
 
   /** A question was put, be it once more. */
@@ -56,18 +58,18 @@ export class AskingWindow {
     this.#take(question);
     this.#asked.set(question, { number: this.#put, at: now, size });
     this.#put += 1;
-    // The clock may have been set back.
-    if (this.#heardAt > now) this.#heardAt = Number.NEGATIVE_INFINITY;
     this.#size += size;
   }
 
   /** Something was heard of a question. */
   heard(question: string, now: number): void {
     this.#turnTo(now);
-    this.#heardAt = now;
     const asked = this.#take(question);
+    // Of one that takes long more may be heard again and again, while whatever came after it is lost.
     if (asked === undefined) return;
+    this.#heardAt = now;
     this.#answered += asked.size;
+    this.#learn(asked, now - asked.at < IN_TIME_MS);
     this.#latestAnswered = Math.max(this.#latestAnswered, asked.number);
   }
 
@@ -82,7 +84,15 @@ export class AskingWindow {
 
   /** How long it will take, by the pace of late, until so much more is answered, ms. */
   msFor(size: number): number {
-    return (size / Math.max(LEAST, this.#answered + this.#answeredBefore)) * 2 * PART_MS;
+    return (size / this.#room) * 2 * PART_MS;
+  }
+
+  get #room(): number {
+    return Math.max(this.#inTime, this.#answered + this.#answeredBefore);
+  }
+
+  #learn({ size }: Asked, isInTime: boolean): void {
+    this.#inTime = Math.min(MOST_IN_TIME, Math.max(LEAST, this.#inTime + (isInTime ? size : -size)));
   }
 
   #take(question: string): Asked | undefined {
@@ -95,12 +105,14 @@ export class AskingWindow {
     for (const [question, asked] of this.#asked) {
       if (!this.#isLost(asked, now)) return;
       this.#take(question);
+      this.#learn(asked, false);
     }
   }
 
-  /** Of somebody who is slow nothing is lost as long as he answers, in order. */
+  /** Of somebody who is slow nothing is lost as long as he answers, in order. The clock may have been set back. */
   #isLost({ number, at }: Asked, now: number): boolean {
     if (now < at || (this.#latestAnswered > number && now - at >= OVERTAKEN_AFTER_MS)) return true;
+    if (this.#heardAt > now) this.#heardAt = Number.NEGATIVE_INFINITY;
     return now - Math.max(at, this.#heardAt) >= LOST_AFTER_MS;
   }
 

@@ -3,7 +3,7 @@
 import type { Address } from '../actor.ts';
 import { LOST_AFTER_MS } from '../asking-window.ts';
 import { waitMs } from '../builds.ts';
-import type { Selecting } from '../messages/conductor.ts';
+import type { Selecting, Taking } from '../messages/conductor.ts';
 import { SCHEDULERS } from '../routing.ts';
 import { wakeId } from '../wakes.ts';
 import { failRequest, REQUEST_WAKE } from './requests.ts';
@@ -171,6 +171,17 @@ export function selecting(work: Work, { request, round }: Pick<Selecting, 'reque
   if (open?.round !== round) return;
   open.scheduler = from;
   askAgainLater(work, request, open);
+}
+
+/** A scheduler takes a round: the first that asks has it, however often it asks. */
+export function taking(work: Work, { request, round, taker }: Taking, from: Address): void {
+  const open = work.state.requests.get(request);
+  if (open?.round !== round) return;
+  open.taker ??= taker;
+  if (open.taker !== taker) return;
+  open.scheduler = from;
+  askAgainLater(work, request, open);
+  work.turn.send(from, { type: 'take', request, round, taker });
 }
 
 function askAgainLater({ state, turn, patience }: Work, request: string, open: OpenRequest): void {

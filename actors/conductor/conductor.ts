@@ -14,13 +14,12 @@ import { page } from '../page.ts';
 import { joined } from '../snapshot.ts';
 import { readWake } from '../wakes.ts';
 import { workWith } from '../work.ts';
-import { askSchedulers, noteAnswer, selecting, UNASKED_WAKE, wakeRequest, wakeUnasked } from './asking.ts';
+import { askSchedulers, noteAnswer, selecting, taking, UNASKED_WAKE, wakeRequest, wakeUnasked } from './asking.ts';
 import { perform, started } from './building.ts';
 import { DELETE_WAKE, deleteInCell, remove, removed } from './deleting.ts';
 import { goOnLikening, LIKE_WAKE, likeAsked } from './like-instances.ts';
 import { RELEASE_WAKE, release, released } from './releasing.ts';
 import { build, REQUEST_WAKE, selected } from './requests.ts';
-import { taking } from './rounds.ts';
 import {
   applyToConductor,
   type ConductorRecord,

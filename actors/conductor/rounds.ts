@@ -1,8 +1,6 @@
 // Rounds of asking: the number of each, and whose it is. Where there are several placement shards, which no one of them
 // can do alone, rounds keep the claims of schedulers in order.
 
-import type { Address } from '../actor.ts';
-import type { Taking } from '../messages/conductor.ts';
 import type { OpenRequest } from './state.ts';
 import { commit, type Work } from './work.ts';
 
@@ -19,14 +17,4 @@ export function nextRound(work: Work, request: string, open: OpenRequest): numbe
   const round = Math.max(open.recorded, 1) + 1;
   commit(work, { type: 'asked', request, round });
   return round;
-}
-
-/** A scheduler takes a round: the first that asks has it, however often it asks. */
-export function taking(work: Work, { request, round, taker }: Taking, from: Address): void {
-  const open = work.state.requests.get(request);
-  if (open?.round !== round) return;
-  open.taker ??= taker;
-  if (open.taker !== taker) return;
-  open.scheduler = from;
-  work.turn.send(from, { type: 'take', request, round, taker });
 }

@@ -4,7 +4,7 @@
 
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { AskingWindow, LEAST, LOST_AFTER_MS } from '../../actors/asking-window.ts';
+import { AskingWindow, IN_TIME_MS, LEAST, LOST_AFTER_MS, MOST_IN_TIME } from '../../actors/asking-window.ts';
 import { conductor } from '../../actors/conductor/conductor.ts';
 import type { Build, ConductorMessage } from '../../actors/messages/conductor.ts';
 import { bench, type Sent, sentOf } from '../support/turn.ts';
@@ -44,28 +44,72 @@ function answer(on: Desk, requests: readonly string[]): string[] {
 
 const names = (from: number, to: number): string[] => Array.from({ length: to - from }, (_, at) => `r${from + at}`);
 
-test('asking window - there is room for some whatever was answered, and for what was answered in the last half second', () => {
+/** A window that is filled and answered again and again. */
+function filled() {
   const window = new AskingWindow();
-  let now = 1_000_000;
   let asked = 0;
   let heard = 0;
-  const fill = () => {
-    const before = asked;
-    for (; window.hasRoom(now); asked += 1) window.asked(`q${asked}`, 1, now);
-    return asked - before;
+  return {
+    window,
+    fill(now: number): number {
+      const before = asked;
+      for (; window.hasRoom(now); asked += 1) window.asked(`q${asked}`, 1, now);
+      return asked - before;
+    },
+    hear(now: number, most = Number.POSITIVE_INFINITY): void {
+      for (let count = 0; heard < asked && count < most; heard += 1, count += 1) window.heard(`q${heard}`, now);
+    },
   };
-  const hearAll = () => {
-    for (; heard < asked; heard += 1) window.heard(`q${heard}`, now);
-  };
-  assert.is(fill(), LEAST);
-  now += 100;
-  hearAll();
-  assert.is(fill(), LEAST);
-  hearAll();
-  assert.is(fill(), 2 * LEAST, 'so many were answered within half a second');
-  hearAll();
+}
+
+test('asking window - there is room for some whatever was answered, and for what was answered in the last half second', () => {
+  const { fill, hear } = filled();
+  let now = 1_000_000;
+  assert.is(fill(now), LEAST);
+  let answered = 0;
+  for (let room = LEAST; room < 4_000; ) {
+    hear(now);
+    answered += room;
+    room = fill(now);
+    assert.is(room, answered < MOST_IN_TIME ? answered + LEAST : answered);
+  }
+  hear(now + 10);
   now += 500;
-  assert.is(fill(), LEAST, 'of what was answered before that nothing counts');
+  assert.is(fill(now), MOST_IN_TIME, 'of what was answered before that nothing counts');
+});
+
+test('asking window - who answers in time is asked for more, however seldom; who does not is asked for less', () => {
+  const { fill, hear } = filled();
+  let now = 1_000_000;
+  const rooms: number[] = [];
+  for (let round = 0; round < 6; round += 1) {
+    rooms.push(fill(now));
+    now += IN_TIME_MS - 1;
+    hear(now);
+    now += 1_000;
+  }
+  assert.equal(rooms, [LEAST, 2 * LEAST, 4 * LEAST, 8 * LEAST, MOST_IN_TIME, MOST_IN_TIME]);
+  fill(now);
+  now += IN_TIME_MS;
+  hear(now, MOST_IN_TIME - 2 * LEAST);
+  now += 500;
+  assert.is(fill(now), 0, 'so much is not answered yet');
+  hear(now);
+  now += 500;
+  assert.is(fill(now), LEAST);
+});
+
+test('asking window - who loses what he is asked for is asked for less', () => {
+  const { fill, hear } = filled();
+  let now = 1_000_000;
+  for (let round = 0; round < 6; round += 1) {
+    fill(now);
+    hear(now);
+  }
+  now += 1_000;
+  assert.is(fill(now), MOST_IN_TIME);
+  now += LOST_AFTER_MS;
+  assert.is(fill(now), LEAST);
 });
 
 test('asking window - a question takes up room for its size, until something is heard of it, or nothing at all for a second', () => {
@@ -95,10 +139,9 @@ test('asking window - of somebody who is slow nothing is lost, and all is under 
   for (let answered = 0; answered < LEAST - 1; answered += 1) {
     const now = begun + 100 * (answered + 1);
     window.heard(`q${answered}`, now);
-    assert.ok(window.hasRoom(now));
     window.asked(`next${answered}`, 1, now);
-    assert.not(window.hasRoom(now), `after ${now - begun} ms`);
-    assert.ok(window.isUnderWay('q31', now));
+    window.hasRoom(now);
+    assert.ok(window.isUnderWay('q31', now), `after ${now - begun} ms`);
     assert.not(window.isUnderWay(`q${answered}`, now), 'it is answered');
   }
   const last = begun + 100 * (LEAST - 1);

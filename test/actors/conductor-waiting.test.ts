@@ -2,6 +2,7 @@
 
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { LEAST, MOST_IN_TIME } from '../../actors/asking-window.ts';
 import { conductor } from '../../actors/conductor/conductor.ts';
 import type { Build, ConductorMessage } from '../../actors/messages/conductor.ts';
 import { selectionAt } from '../support/machine-paths.ts';
@@ -279,7 +280,7 @@ test('waiting - of very many that follow the first, no more are asked for at onc
   const selectsIn = (turned: { sent: readonly Sent[] }) =>
     sentOf(turned, 'select').map(({ message }) => message.request);
   const asked = selectsIn(parkedAs(on, 'r0', 'full', 'scheduler/two'));
-  assert.ok(asked.length > 0 && asked.length <= 512, `${asked.length} at once`);
+  assert.ok(asked.length > 0 && asked.length <= MOST_IN_TIME, `${asked.length} at once`);
   for (let next = 0; next < asked.length; next += 1) {
     asked.push(...selectsIn(parkedAs(on, asked[next] as string, 'full', 'scheduler/two')));
   }
@@ -404,7 +405,7 @@ test('waiting - of very many that wait after a crash only the first are asked fo
   const { waitMs: _, ...hasty } = buildOf('hasty');
   assert.equal(selectsIn(again.tell(hasty)), ['hasty of scheduler'], 'who does not wait is not held up by them');
   const asked = selectsIn(parkedAs(again, 'r0', 'full', 'scheduler/one'));
-  assert.ok(asked.length > 400, `${asked.length} more`);
+  assert.ok(asked.length > LEAST / 2, `${asked.length} more`);
   assert.equal(asked, of('scheduler/one', names.slice(8, 8 + asked.length)));
   // Where nobody ever answers, their time is over all the same.
   const alone = recovered();
