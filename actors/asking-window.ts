@@ -7,10 +7,10 @@
 import { PassingMap } from './passing-map.ts';
 
 /** There is always room for so much: nothing is known yet of how fast it is answered. */
-export const LEAST = 32;
+export const LEAST = 64;
 /** And for as much more as was answered in time since it last was not, up to this, however seldom the answers come. */
 export const MOST_IN_TIME = 512;
-/** Those that take longer come when the same is about to be asked again, ms. */
+/** Those that take longer come when the same is about to be asked again, with the usual patience, ms. */
 export const IN_TIME_MS = 1_500;
 /** And for so many questions, however large: there may be several to answer them, and each may take long. */
 const FEW = 4;
@@ -33,6 +33,8 @@ export class AskingWindow {
   readonly #asked = new PassingMap<string, Asked>();
   /** Their sizes together. */
   #size = 0;
+  /** Those that take up room no longer, but may be answered in time all the same. */
+  readonly #forgotten = new PassingMap<string, Asked>();
   /** For how much there is room because answers come in time. */
   #inTime = LEAST;
   /** How many were ever put. */
@@ -56,6 +58,7 @@ export class AskingWindow {
   /** A question was put, be it once more. */
   asked(question: string, size: number, now: number): void {
     this.#take(question);
+    this.#forgotten.delete(question);
     this.#asked.set(question, { number: this.#put, at: now, size });
     this.#put += 1;
     this.#size += size;
@@ -64,12 +67,17 @@ export class AskingWindow {
   /** Something was heard of a question. */
   heard(question: string, now: number): void {
     this.#turnTo(now);
-    const asked = this.#take(question);
+    const isForgotten = this.#forgotten.has(question);
+    const asked = this.#take(question) ?? this.#forgotten.take(question);
     // Of one that takes long more may be heard again and again, while whatever came after it is lost.
     if (asked === undefined) return;
     this.#heardAt = now;
     this.#answered += asked.size;
-    this.#learn(asked, now - asked.at < IN_TIME_MS);
+    const { at, size } = asked;
+    const isInTime = now - at < IN_TIME_MS;
+    // What was forgotten was taken for lost.
+    if (isForgotten) this.#learn(isInTime ? 2 * size : 0);
+    else this.#learn(isInTime ? size : -size);
     this.#latestAnswered = Math.max(this.#latestAnswered, asked.number);
   }
 
@@ -91,8 +99,8 @@ export class AskingWindow {
     return Math.max(this.#inTime, this.#answered + this.#answeredBefore);
   }
 
-  #learn({ size }: Asked, isInTime: boolean): void {
-    this.#inTime = Math.min(MOST_IN_TIME, Math.max(LEAST, this.#inTime + (isInTime ? size : -size)));
+  #learn(more: number): void {
+    this.#inTime = Math.min(MOST_IN_TIME, Math.max(LEAST, this.#inTime + more));
   }
 
   #take(question: string): Asked | undefined {
@@ -102,10 +110,15 @@ export class AskingWindow {
   }
 
   #forgetLost(now: number): void {
+    for (const [question, { at }] of this.#forgotten) {
+      if (now >= at && now - at < IN_TIME_MS) break;
+      this.#forgotten.delete(question);
+    }
     for (const [question, asked] of this.#asked) {
       if (!this.#isLost(asked, now)) return;
       this.#take(question);
-      this.#learn(asked, false);
+      this.#forgotten.set(question, asked);
+      this.#learn(-asked.size);
     }
   }
 

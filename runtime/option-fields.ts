@@ -21,7 +21,7 @@ export interface Port {
 export const A_FUNCTION: Port = { is: 'a function', holds: (value) => typeof value === 'function' };
 export const A_SIGNAL: Port = {
   is: 'an AbortSignal',
-  holds: (value) => hasMethods(value, ['addEventListener', 'throwIfAborted'] satisfies (keyof AbortSignal)[]),
+  holds: (value) => hasMethods(value, ['addEventListener', 'removeEventListener'] satisfies (keyof AbortSignal)[]),
 };
 const CLOCK_METHODS = ['now', 'monotonic', 'at', 'after', 'soon'] as const satisfies (keyof Clock)[];
 export const A_CLOCK: Port = {

@@ -1,7 +1,7 @@
-// The filters and weighers that a deployment brings itself are anybody's code. Schedulers go on whatever it does, each
-// method having a consequence of its own. Here whoever wrote it is told of it, and it is kept
-// from changing by mistake what schedulers go on with: lists, allocations and counts that it is given are copies, and
-// requests are frozen. Providers themselves are the scheduler's own, which would cost too much to copy.
+// The filters and weighers that a deployment brings itself are anybody's code. Schedulers go on whatever it does; what
+// they make of it differs from method to method. Here whoever wrote it is told of it, and it is kept from changing by
+// mistake what schedulers go on with: lists, allocations and counts that it is given are copies, and requests are frozen.
+// Providers themselves are the scheduler's own, which would cost too much to copy.
 
 import { type Filter, type FilterRefusal, isRefusal } from '../actors/scheduler/filters/filter.ts';
 import type { HostFacts } from '../actors/scheduler/host-facts.ts';

@@ -255,7 +255,12 @@ function destroy(work: Work, instance: string, attempt: number, from: Address): 
     return;
   }
   turn.cancelWake(wakeId(RETRY_WAKE, key));
-  state.jobs.set(key, { instance, attempt, state: 'destroying', order: null, repeats: 0, asked: 0 });
+  beginDestroying(work, instance, attempt);
+}
+
+function beginDestroying({ settings: { toDriver }, state, turn }: Work, instance: string, attempt: number): void {
+  const job: Job = { instance, attempt, state: 'destroying', order: null, repeats: 0, asked: 0 };
+  state.jobs.set(keyOf(instance, attempt), job);
   turn.send(toDriver, { type: 'destroy', instance, attempt });
 }
 
@@ -292,9 +297,9 @@ function driverSaid(work: Work, said: DriverAnswer): void {
   const job = state.jobs.get(key);
   if (job === undefined) {
     // It said that nothing was left, which is true no more.
-    const isLeft = said.type === 'driver-built' && state.outcomes.get(key)?.state === 'destroyed';
-    if (isLeft) turn.send(settings.toDriver, { type: 'destroy', instance, attempt });
-    return;
+    if (said.type !== 'driver-built' || state.outcomes.get(key)?.state !== 'destroyed') return;
+    state.outcomes.delete(key);
+    return beginDestroying(work, instance, attempt);
   }
   if (said.type === 'driver-destroyed') {
     if (job.state !== 'destroying') return;

@@ -29,7 +29,9 @@ export function wakeRequest(work: Work, request: string): void {
     // Why it had no host when it was heard of last may long be true no more.
     open.lastUntil = turn.now + work.patience.firstMs;
   }
-  if (state.window.isUnderWay(request, turn.now)) return askAgainLater(work, request, open);
+  // A wake that comes early says that a scheduler came up: what an earlier one was asked is lost.
+  const isInTurn = turn.now >= open.againAt;
+  if (isInTurn && state.window.isUnderWay(request, turn.now)) return askAgainLater(work, request, open);
   // It may have been left behind the window since it was to be asked for again.
   if (!state.again.has(request)) open.repeats += 1;
   const wake = wakeId(REQUEST_WAKE, request);
@@ -186,6 +188,7 @@ export function taking(work: Work, { request, round, taker }: Taking, from: Addr
 
 function askAgainLater({ state, turn, patience }: Work, request: string, open: OpenRequest): void {
   const again = turn.now + waitMs(patience, open.repeats, request);
+  open.againAt = again;
   state.again.delete(request);
   turn.wakeAt(wakeId(REQUEST_WAKE, request), Math.min(deadlineOfRequest(state, open), again), SCHEDULERS);
 }

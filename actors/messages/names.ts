@@ -1,5 +1,5 @@
-// What ids and names look like, by themselves: a command that looks at no schema is not to load any, since `decode` is
-// called for every message that somebody watches.
+// What ids and names look like. They stand apart from the schemas of messages, so that commands which check no message
+// need not load the library of schemas: `decode` is called for every message that somebody watches.
 
 /** The longest id, in characters: ids become tokens of subjects, whose length servers limit. */
 export const MAX_TOKEN_LENGTH = 64;

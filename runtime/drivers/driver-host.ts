@@ -34,8 +34,8 @@ type Described = 'inventory' | 'capabilities' | 'list';
 const MOST_PASSED_OVER = 3;
 const SILENT = 'the driver does not answer';
 
-/** A tree goes in one message, to which others may have something to add; servers carry 1 MiB unless told otherwise. */
-const MAX_TREE_BYTES = 512 * 1024;
+/** A tree goes in one message, and servers carry 1 MiB unless told otherwise; some of it is for what it is sent with. */
+const MAX_TREE_BYTES = 1_000_000;
 
 /** Reasons come from drivers and go into messages: they are kept short. */
 const MAX_REASON = 1_000;

@@ -79,7 +79,8 @@ export async function startNatsServer(chosen?: NatsServerOptions): Promise<NatsS
   try {
     const { port, version } = await unlessAborted(ready(server, runDir, options), signal, STARTING);
     await folder?.usedBy(port);
-    if (options.onEnded !== undefined) void server.endedByItself.then(options.onEnded);
+    const failed = (error: unknown) => log(`what was to be told of the end of the server failed: ${messageOf(error)}`);
+    if (options.onEnded !== undefined) server.endedByItself.then(options.onEnded).catch(failed);
     const url = `nats://127.0.0.1:${port}`;
     return { url, port, pid: server.pid, version, dataDir, stop: () => stop(STOP_TIMEOUT_MS) };
   } catch (error) {

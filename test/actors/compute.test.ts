@@ -306,7 +306,12 @@ test('compute - what is built after the driver has said that nothing of it is le
   on.tell({ type: 'driver-destroyed', ...ofAttempt() }, DRIVER);
   assert.equal(told(on.tell(failed(false), DRIVER)), []);
   assert.equal(told(on.tell({ type: 'driver-built', ...ofAttempt() }, DRIVER)), [`destroy to ${DRIVER}`]);
-  assert.equal(told(on.tell({ type: 'driver-destroyed', ...ofAttempt() }, DRIVER)), []);
+  assert.equal(on.tell(destroy(), CELL).sent, [], 'it is under way once more');
+  const failure = on.tell({ type: 'destroy-failed', ...ofAttempt(), reason: 'busy' }, DRIVER);
+  assert.equal(told(failure), [`driver-trouble to ${CELL}`]);
+  assert.equal(on.pass(600).flatMap(told), [`destroy to ${DRIVER}`]);
+  assert.equal(told(on.tell({ type: 'driver-destroyed', ...ofAttempt() }, DRIVER)), [`destroyed to ${CELL}`]);
+  assert.equal(told(on.tell(order(), CELL)), [`build-refused to ${CELL}`]);
 });
 
 test('compute - destroying that fails is tried again until it is done, at a slowing pace', () => {

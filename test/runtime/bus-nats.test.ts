@@ -396,24 +396,6 @@ test('bus NATS - what comes of a signal after the bus is connected is nothing to
   }
 });
 
-test('bus NATS - what the connection cannot go by is refused by its name before anything is dialled', async () => {
-  for (const [wrong, says] of [
-    [{ signal: 'stop' }, /must be an AbortSignal/],
-    [{ clock: {} }, /must be a clock, with the methods now, /],
-    [{ onStatus: 5 }, /must be a function/],
-    [{ onError: 'log' }, /must be a function/],
-    [{ inboxPrefix: 'a b' }, /must be tokens with dots between, without spaces/],
-    [{ inboxPrefix: 'mine.>' }, /must be tokens with dots between/],
-    [{ inboxPrefix: '' }, /must be tokens with dots between/],
-  ] as const) {
-    const [field] = Object.keys(wrong);
-    const options = { servers: 'nats://127.0.0.1:1', name: 'test', connectTimeoutMs: 100, ...(wrong as object) };
-    const error = (await failureOf(() => connectNats(options))) as CellwrightError;
-    assert.equal([error.code, error.field], ['bad-option', field]);
-    assert.match(error.message, says);
-  }
-});
-
 test('bus NATS - an attempt that a server takes and breaks off is over, and the next one begins', async () => {
   let taken = 0;
   const full = createServer((socket) => {

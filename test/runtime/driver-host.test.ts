@@ -236,7 +236,7 @@ test('driver host - a tree that no message carries is said to be too large, befo
   const driver = driverOf(tree({ children: Array.from({ length: 500 }, (_, number) => child(number)) }));
   const { answer, errors } = await answerOf(driver, { type: 'describe' });
   assert.is(answer.type, 'describe-failed');
-  assert.match(answer.reason ?? '', /^the 501 providers of host 'c1\/h1' take \d+ bytes, of at most 524288$/);
+  assert.match(answer.reason ?? '', /^the 501 providers of host 'c1\/h1' take \d+ bytes, of at most 1000000$/);
   assert.is(errors.length, 1);
 });
 
