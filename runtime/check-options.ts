@@ -9,7 +9,7 @@ import { kindOfNoData } from './codec.ts';
 import { CellwrightError } from './errors.ts';
 import { NATS_SERVER_FIELDS } from './nats-server/checks.ts';
 import type { NodeOptions } from './node-options.ts';
-import { A_FUNCTION, A_SIGNAL, partly } from './option-fields.ts';
+import { A_FUNCTION, A_SIGNAL, CLOCK_METHODS, partly } from './option-fields.ts';
 import { hostsByCell, type Role } from './roles.ts';
 import { checkOf } from './schemas.ts';
 
@@ -95,7 +95,7 @@ const OF_FIELDS = ['nats', 'conductor', 'placement', 'scheduler', 'cell', 'compu
 /** What ports and functions must have, for calls that come much later. */
 const METHODS = {
   bus: ['publish', 'subscribe', 'request', 'serve', 'flush', 'close'],
-  clock: ['now', 'monotonic', 'at', 'after', 'soon'],
+  clock: CLOCK_METHODS,
   logger: ['warn', 'error', 'info', 'fatal'],
   leases: ['read', 'watch', 'write'],
 } as const satisfies { [Port in keyof NodeOptions]?: readonly (keyof Extract<OptionsOf<Port>, object>)[] };
@@ -124,11 +124,11 @@ export function checkOptions(options: NodeOptions): void {
   if (leases !== undefined && !isObject(leases) && leases !== 'jetstream' && leases !== 'none') {
     throw bad('leases', "must be 'jetstream', 'none' or leases of your own");
   }
-  for (const [field, value, port] of [
+  for (const [field, value, rule] of [
     ['nats.signal', connection?.signal, A_SIGNAL],
     ['nats.onStatus', connection?.onStatus, A_FUNCTION],
   ] as const) {
-    if (value !== undefined && !port.holds(value)) throw bad(field, `must be ${port.is}`);
+    if (value !== undefined && !rule.holds(value)) throw bad(field, `must be ${rule.is}`);
   }
   for (const [name, methods] of Object.entries(METHODS)) {
     const port: unknown = options[name as keyof typeof METHODS];

@@ -12,19 +12,19 @@ export const partly = <T extends Record<string, TSchema>>(fields: T) =>
     additionalProperties: false,
   });
 
-/** What a schema cannot say of a value, in words, and whether it is that. */
-export interface Port {
+/** What a value must be, in words, and whether it is that. */
+export interface Rule {
   readonly is: string;
   holds(value: unknown): boolean;
 }
 
-export const A_FUNCTION: Port = { is: 'a function', holds: (value) => typeof value === 'function' };
-export const A_SIGNAL: Port = {
+export const A_FUNCTION: Rule = { is: 'a function', holds: (value) => typeof value === 'function' };
+export const A_SIGNAL: Rule = {
   is: 'an AbortSignal',
   holds: (value) => hasMethods(value, ['addEventListener', 'removeEventListener'] satisfies (keyof AbortSignal)[]),
 };
-const CLOCK_METHODS = ['now', 'monotonic', 'at', 'after', 'soon'] as const satisfies (keyof Clock)[];
-export const A_CLOCK: Port = {
+export const CLOCK_METHODS = ['now', 'monotonic', 'at', 'after', 'soon'] as const satisfies (keyof Clock)[];
+export const A_CLOCK: Rule = {
   is: `a clock, with the methods ${CLOCK_METHODS.join(', ')}`,
   holds: (value) => hasMethods(value, CLOCK_METHODS),
 };
@@ -36,12 +36,12 @@ function hasMethods(value: unknown, methods: readonly string[]): boolean {
 
 /**
  * A check that throws CellwrightError `bad-option` with the field. Absent and undefined are one.
- * @param ports What fields must be of which no schema can say it.
+ * @param rules For the fields that no schema can describe.
  */
 export function checkOfOptions(
   fields: Record<string, TSchema>,
   what: string,
-  ports: Readonly<Record<string, Port>> = {},
+  rules: Readonly<Record<string, Rule>> = {},
 ): (options: object) => void {
   const check = checkOf(partly(fields), what);
   return (options) => {
@@ -57,9 +57,9 @@ export function checkOfOptions(
       throw new CellwrightError('bad-option', fault.message, field === undefined ? {} : { field });
     }
     for (const [field, value] of given) {
-      const port = ports[field];
-      if (port?.holds(value) === false) {
-        throw new CellwrightError('bad-option', `'${field}' of ${what} must be ${port.is}`, { field });
+      const rule = rules[field];
+      if (rule?.holds(value) === false) {
+        throw new CellwrightError('bad-option', `'${field}' of ${what} must be ${rule.is}`, { field });
       }
       const inner = typeof value === 'object' ? kindOfNoData(value) : undefined;
       if (inner === undefined) continue;

@@ -11,6 +11,7 @@ import type { Candidate, Weigher } from '../actors/scheduler/weighers/weigher.ts
 import type { Allocation } from '../machines/instance-build.ts';
 import type { Clock } from './clock.ts';
 import { CellwrightError, messageOf } from './errors.ts';
+import type { Rule } from './option-fields.ts';
 
 export interface OwnFault {
   /** What failed, such as `refusal of filter 'too-hot'`. */
@@ -22,32 +23,26 @@ export interface OwnFault {
 
 export type OnOwnFault = (fault: OwnFault) => void;
 
-/** What a method is to answer, in words, and whether it does. */
-interface Answer {
-  readonly is: string;
-  holds(said: unknown): boolean;
-}
-
-const A_NUMBER: Answer = { is: 'a number', holds: isNumber };
-const A_WEIGHT: Answer = { is: 'a finite number', holds: Number.isFinite };
-const A_LIMIT: Answer = { is: 'a number, 0 or more', holds: (said) => typeof said === 'number' && said >= 0 };
-const A_TIME: Answer = {
+const A_NUMBER: Rule = { is: 'a number', holds: isNumber };
+const A_WEIGHT: Rule = { is: 'a finite number', holds: Number.isFinite };
+const A_LIMIT: Rule = { is: 'a number, 0 or more', holds: (said) => typeof said === 'number' && said >= 0 };
+const A_TIME: Rule = {
   is: 'a time, ms since the epoch, or null',
   holds: (said) => (said ?? null) === null || isNumber(said),
 };
-const A_REFUSAL: Answer = {
+const A_REFUSAL: Rule = {
   is: 'null, or an object with a code such as too-hot and a message, and if need be about, a text, and short, a number',
   holds: (said) => (said ?? null) === null || isRefusal(said as FilterRefusal),
 };
-const PLAIN: Answer = { is: 'plain data, by which rankings are told apart', holds: isPlain };
-const ANYTHING: Answer = { is: 'anything', holds: () => true };
+const PLAIN: Rule = { is: 'plain data, by which rankings are told apart', holds: isPlain };
+const ANYTHING: Rule = { is: 'anything', holds: () => true };
 
 /** What a method is given, for what it would have been given. */
 type Lending = (given: unknown) => unknown;
 
 interface Method {
   readonly lends: readonly Lending[];
-  readonly answers: Answer;
+  readonly answers: Rule;
   /** What schedulers make of it when it fails, for people. */
   readonly failed: string;
 }
@@ -131,7 +126,7 @@ function watched(own: object, which: string, methods: Readonly<Record<string, Me
   return all;
 }
 
-function faultIn(said: unknown, answers: Answer): string | null {
+function faultIn(said: unknown, answers: Rule): string | null {
   if (!isPromise(said)) return answers.holds(said) ? null : `it must answer ${answers.is}`;
   // Nobody waits for it: that it fails later must not end the process.
   said.then(null, () => {});
