@@ -49,6 +49,8 @@ export interface Turn<Recorded> {
 export interface Wake extends Message {
   readonly type: 'wake';
   readonly id: string;
+  /** It comes before its time, since somebody whose answer is awaited has come up: what he was asked before may be lost. */
+  readonly isEarly?: boolean;
 }
 
 export interface Actor<State, Incoming extends Message, Recorded> {

@@ -21,7 +21,14 @@ export const LOST_AFTER_MS = 1_000;
 /** Nor does one longer than this when one is answered that was put later, ms: whoever is busy answers in order. */
 const OVERTAKEN_AFTER_MS = 250;
 
+/** Whoever answers nothing for so long may be gone, ms: to stand still for a second or two is no more than being busy. */
+export const SILENT_AFTER_MS = 4_000;
+/** How long an answer is expected at most to what takes up room no longer, ms. */
+const FORGOTTEN_FOR_MS = 60_000;
+
 interface Asked {
+  /** Tells it from the same question put before. */
+  readonly round: number;
   /** How many were put before it. */
   readonly number: number;
   readonly at: number;
@@ -33,7 +40,7 @@ export class AskingWindow {
   readonly #asked = new PassingMap<string, Asked>();
   /** Their sizes together. */
   #size = 0;
-  /** Those that take up room no longer, but may be answered in time all the same. */
+  /** Those that take up room no longer, and may be answered all the same. */
   readonly #forgotten = new PassingMap<string, Asked>();
   /** For how much there is room because answers come in time. */
   #inTime = LEAST;
@@ -55,29 +62,27 @@ export class AskingWindow {
     return this.#size < this.#room || this.#asked.size < FEW;
   }
 
-  /** A question was put, be it once more. */
-  asked(question: string, size: number, now: number): void {
-    this.#take(question);
-    this.#forgotten.delete(question);
-    this.#asked.set(question, { number: this.#put, at: now, size });
+  /** A question was put, be it once more: what it was asked before counts no longer. */
+  asked(question: string, size: number, now: number, round = 0): void {
+    const before = this.#take(question) ?? this.#forgotten.take(question);
+    if (before !== undefined) this.#learn(-before.size);
+    this.#asked.set(question, { round, number: this.#put, at: now, size });
     this.#put += 1;
     this.#size += size;
   }
 
-  /** Something was heard of a question. */
-  heard(question: string, now: number): void {
+  /** A question is answered, and nothing more will be heard of it. */
+  heard(question: string, now: number, round = 0): void {
     this.#turnTo(now);
-    const isForgotten = this.#forgotten.has(question);
-    const asked = this.#take(question) ?? this.#forgotten.take(question);
-    // Of one that takes long more may be heard again and again, while whatever came after it is lost.
+    const asked = this.#asked.get(question) ?? this.#forgotten.get(question);
     if (asked === undefined) return;
+    // Whoever answers an earlier round, which is of no use, is behind and not gone.
     this.#heardAt = now;
+    if (asked.round !== round) return;
+    this.#take(question);
+    this.#forgotten.delete(question);
     this.#answered += asked.size;
-    const { at, size } = asked;
-    const isInTime = now - at < IN_TIME_MS;
-    // What was forgotten was taken for lost.
-    if (isForgotten) this.#learn(isInTime ? 2 * size : 0);
-    else this.#learn(isInTime ? size : -size);
+    this.#learn(now - asked.at < IN_TIME_MS ? asked.size : -asked.size);
     this.#latestAnswered = Math.max(this.#latestAnswered, asked.number);
   }
 
@@ -86,13 +91,14 @@ export class AskingWindow {
    * those that were put before. Asked again he would begin anew, and what he is at be in vain.
    */
   isUnderWay(question: string, now: number): boolean {
-    const asked = this.#asked.get(question);
-    return asked !== undefined && this.#heardAt > asked.at && !this.#isLost(asked, now);
+    const asked = this.#asked.get(question) ?? this.#forgotten.get(question);
+    if (asked === undefined || this.#heardAt <= asked.at || this.#isOvertaken(asked, now)) return false;
+    return this.#silentMs(now) < SILENT_AFTER_MS;
   }
 
   /** How long it will take, by the pace of late, until so much more is answered, ms. */
   msFor(size: number): number {
-    return (size / this.#room) * 2 * PART_MS;
+    return (size / Math.max(LEAST, this.#answered + this.#answeredBefore)) * 2 * PART_MS;
   }
 
   get #room(): number {
@@ -110,23 +116,33 @@ export class AskingWindow {
   }
 
   #forgetLost(now: number): void {
-    for (const [question, { at }] of this.#forgotten) {
-      if (now >= at && now - at < IN_TIME_MS) break;
+    for (const [question, { at, size }] of this.#forgotten) {
+      if (now >= at && now - at < FORGOTTEN_FOR_MS) break;
       this.#forgotten.delete(question);
+      this.#learn(-size);
     }
     for (const [question, asked] of this.#asked) {
       if (!this.#isLost(asked, now)) return;
       this.#take(question);
       this.#forgotten.set(question, asked);
-      this.#learn(-asked.size);
     }
   }
 
-  /** Of somebody who is slow nothing is lost as long as he answers, in order. The clock may have been set back. */
-  #isLost({ number, at }: Asked, now: number): boolean {
-    if (now < at || (this.#latestAnswered > number && now - at >= OVERTAKEN_AFTER_MS)) return true;
+  #isLost(asked: Asked, now: number): boolean {
+    if (this.#isOvertaken(asked, now)) return true;
+    // Of somebody who is slow nothing is lost as long as he answers, in order.
+    return now - asked.at >= LOST_AFTER_MS && this.#silentMs(now) >= LOST_AFTER_MS;
+  }
+
+  /** By one that is answered; or by the clock, which was set back since it was put. */
+  #isOvertaken({ number, at }: Asked, now: number): boolean {
+    return now < at || (this.#latestAnswered > number && now - at >= OVERTAKEN_AFTER_MS);
+  }
+
+  #silentMs(now: number): number {
+    // The clock was set back.
     if (this.#heardAt > now) this.#heardAt = Number.NEGATIVE_INFINITY;
-    return now - Math.max(at, this.#heardAt) >= LOST_AFTER_MS;
+    return now - this.#heardAt;
   }
 
   #turnTo(now: number): void {

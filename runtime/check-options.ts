@@ -127,6 +127,8 @@ export function checkOptions(options: NodeOptions): void {
   for (const [field, value, rule] of [
     ['nats.signal', connection?.signal, A_SIGNAL],
     ['nats.onStatus', connection?.onStatus, A_FUNCTION],
+    ['nats.managed.log', managed?.log, A_FUNCTION],
+    ['nats.managed.onEnded', managed?.onEnded, A_FUNCTION],
   ] as const) {
     if (value !== undefined && !rule.holds(value)) throw bad(field, `must be ${rule.is}`);
   }

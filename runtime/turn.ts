@@ -205,7 +205,9 @@ class HostedActor<State, Incoming extends Message, Recorded> implements ActorHos
     this.#turnEnds = turnEnds;
     this.#failed = onFailure;
     this.#gate = outputGate(this);
-    this.#wakes = wakesOf(clock, (id) => this.#put({ message: { type: 'wake', id } as Wake, from: address }));
+    this.#wakes = wakesOf(clock, (id, isEarly) => {
+      this.#put({ message: { type: 'wake', id, isEarly } as Wake, from: address });
+    });
     this.#turn = new ActorTurn(this.#wakes);
   }
 

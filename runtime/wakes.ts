@@ -18,7 +18,12 @@ interface Armed {
   dueAt: number;
   /** Whose answer is waited for until then. */
   awaited: Address | undefined;
+  /** It was brought forward. */
+  isEarly: boolean;
 }
+
+/** @param isEarly Whether it was brought forward. */
+type OnWake = (id: string, isEarly: boolean) => void;
 
 export interface Wakes {
   /** Has `wake` called with the id once, `afterMs` from now; a second call for the same id replaces the first. */
@@ -29,7 +34,7 @@ export interface Wakes {
   cameUp(who?: Address): void;
 }
 
-export function wakesOf(clock: Clock, wake: (id: string) => void): Wakes {
+export function wakesOf(clock: Clock, wake: OnWake): Wakes {
   return new ArmedWakes(clock, wake);
 }
 
@@ -37,25 +42,30 @@ export function wakesOf(clock: Clock, wake: (id: string) => void): Wakes {
 class ArmedWakes implements Wakes {
   readonly #wakes = new PassingMap<string, Armed>();
   readonly #clock: Clock;
-  readonly #wake: (id: string) => void;
+  readonly #wake: OnWake;
 
-  constructor(clock: Clock, wake: (id: string) => void) {
+  constructor(clock: Clock, wake: OnWake) {
     this.#clock = clock;
     this.#wake = wake;
   }
 
   /** Most are put off before they are due, as a build goes on: their timers are left to come, and are set anew then. */
   arm(id: string, afterMs: number, awaited?: Address): void {
+    this.#arm(id, afterMs, awaited, false);
+  }
+
+  #arm(id: string, afterMs: number, awaited: Address | undefined, isEarly: boolean): void {
     const dueAt = this.#clock.monotonic() + afterMs;
     const armed = this.#wakes.get(id);
     if (armed !== undefined && armed.comesAt <= dueAt) {
       armed.dueAt = dueAt;
       armed.awaited = awaited;
+      armed.isEarly = isEarly;
       return;
     }
     armed?.timer.cancel();
     const timer = this.#clock.after(afterMs, () => this.#timerCame(id));
-    this.#wakes.set(id, { timer, comesAt: dueAt, dueAt, awaited });
+    this.#wakes.set(id, { timer, comesAt: dueAt, dueAt, awaited, isEarly });
   }
 
   #timerCame(id: string): void {
@@ -67,7 +77,7 @@ class ArmedWakes implements Wakes {
       return;
     }
     this.#wakes.delete(id);
-    this.#wake(id);
+    this.#wake(id, armed.isEarly);
   }
 
   cancel(id: string): void {
@@ -84,7 +94,7 @@ class ArmedWakes implements Wakes {
     for (const [id, { dueAt, awaited }] of this.#wakes) {
       if (awaited === undefined || (who !== undefined && awaited !== who)) continue;
       const soonMs = fnv1a(id) % SAID_AGAIN_WITHIN_MS;
-      if (now + soonMs < dueAt) this.arm(id, soonMs, awaited);
+      if (now + soonMs < dueAt) this.#arm(id, soonMs, awaited, true);
     }
   }
 }

@@ -16,8 +16,11 @@ import type { Work } from './work.ts';
 /** For requests that nobody was asked about yet. */
 export const UNASKED_WAKE = 'unasked';
 
-/** No scheduler has answered: ask again, unless the request has waited for too long. */
-export function wakeRequest(work: Work, request: string): void {
+/**
+ * No scheduler has answered: ask again, unless the request has waited for too long.
+ * @param isEarly A scheduler came up before it was time: what an earlier one was asked is lost.
+ */
+export function wakeRequest(work: Work, request: string, isEarly = false): void {
   const { state, turn } = work;
   const open = state.requests.get(request);
   if (open === undefined) return;
@@ -28,10 +31,9 @@ export function wakeRequest(work: Work, request: string): void {
     if (open.lastUntil !== undefined) return waitedInVain(work, request, open);
     // Why it had no host when it was heard of last may long be true no more.
     open.lastUntil = turn.now + work.patience.firstMs;
+  } else if (!isEarly && state.window.isUnderWay(request, turn.now)) {
+    return askAgainLater(work, request, open);
   }
-  // A wake that comes early says that a scheduler came up: what an earlier one was asked is lost.
-  const isInTurn = turn.now >= open.againAt;
-  if (isInTurn && state.window.isUnderWay(request, turn.now)) return askAgainLater(work, request, open);
   // It may have been left behind the window since it was to be asked for again.
   if (!state.again.has(request)) open.repeats += 1;
   const wake = wakeId(REQUEST_WAKE, request);
@@ -44,11 +46,10 @@ export function wakeRequest(work: Work, request: string): void {
   turn.wakeAt(wake, deadlineAt);
 }
 
-/** A scheduler has answered: it is there, and can be heard, whatever it was asked for. */
+/** Something was heard of a scheduler: it is there, and can be heard, whatever it was asked for. */
 export function noteAnswer(work: Work, { request, round }: Pick<Selecting, 'request' | 'round'>, from: Address): void {
   const { state, turn } = work;
   state.answered = { scheduler: from, at: turn.now };
-  state.window.heard(request, turn.now);
   const open = state.requests.get(request);
   const isOfLine = state.line?.scheduler === from;
   if (isOfLine) standInLine(work, from);
@@ -57,6 +58,11 @@ export function noteAnswer(work: Work, { request, round }: Pick<Selecting, 'requ
   if (open.round !== round) return;
   if (isOfLine) open.inVain = 0;
   else leaveSilentLine(work, request, open, from);
+}
+
+/** A scheduler has come to an end with what it was asked. */
+export function noteEnd({ state, turn }: Work, { request, round }: Pick<Selecting, 'request' | 'round'>): void {
+  state.window.heard(request, turn.now, round);
 }
 
 /**
@@ -144,7 +150,7 @@ function askFor(work: Work, request: string): void {
   open.askedAt = turn.now;
   if (open.unanswered === 0) open.unansweredSince = turn.now;
   open.unanswered += 1;
-  state.window.asked(request, open.waiting.size, turn.now);
+  state.window.asked(request, open.waiting.size, turn.now, open.round);
   askAgainLater(work, request, open);
 }
 
@@ -188,7 +194,6 @@ export function taking(work: Work, { request, round, taker }: Taking, from: Addr
 
 function askAgainLater({ state, turn, patience }: Work, request: string, open: OpenRequest): void {
   const again = turn.now + waitMs(patience, open.repeats, request);
-  open.againAt = again;
   state.again.delete(request);
   turn.wakeAt(wakeId(REQUEST_WAKE, request), Math.min(deadlineOfRequest(state, open), again), SCHEDULERS);
 }

@@ -14,7 +14,16 @@ import { page } from '../page.ts';
 import { joined } from '../snapshot.ts';
 import { readWake } from '../wakes.ts';
 import { workWith } from '../work.ts';
-import { askSchedulers, noteAnswer, selecting, taking, UNASKED_WAKE, wakeRequest, wakeUnasked } from './asking.ts';
+import {
+  askSchedulers,
+  noteAnswer,
+  noteEnd,
+  selecting,
+  taking,
+  UNASKED_WAKE,
+  wakeRequest,
+  wakeUnasked,
+} from './asking.ts';
 import { perform, started } from './building.ts';
 import { DELETE_WAKE, deleteInCell, remove, removed } from './deleting.ts';
 import { goOnLikening, LIKE_WAKE, likeAsked } from './like-instances.ts';
@@ -114,15 +123,18 @@ export function conductor(options: ConductorOptions): Actor<ConductorState, Cond
         noteAnswer(work, message, from);
         selected(work, message, from);
         // Of a large request there is more to come.
-        return selecting(work, message, from);
+        if (state.requests.get(message.request)?.round === message.round) return selecting(work, message, from);
+        return noteEnd(work, message);
       case 'selecting':
         noteAnswer(work, message, from);
         return selecting(work, message, from);
       case 'no-valid-host':
         noteAnswer(work, message, from);
+        noteEnd(work, message);
         return noValidHost(work, message, from);
       case 'parked':
         noteAnswer(work, message, from);
+        noteEnd(work, message);
         return parked(work, message, from);
       case 'started':
         return started(work, message.instance);
@@ -133,17 +145,17 @@ export function conductor(options: ConductorOptions): Actor<ConductorState, Cond
       case 'released':
         return released(work, message.consumer, from);
       case 'wake':
-        return wake(work, message.id);
+        return wake(work, message);
     }
   }
 
-  function wake(work: Work, id: string): void {
+  function wake(work: Work, { id, isEarly }: Wake): void {
     if (id === FORGET_WAKE) return forget(work);
     if (id === WATCH_WAKE) return askEnds(work, watchMs);
     if (id === LIKE_WAKE) return goOnLikening(work);
     if (id === UNASKED_WAKE) return wakeUnasked(work);
     const [kind, about] = readWake(id);
-    if (kind === REQUEST_WAKE) return wakeRequest(work, about);
+    if (kind === REQUEST_WAKE) return wakeRequest(work, about, isEarly);
     const entry = work.state.instances.get(about);
     if (entry === undefined) return;
     entry.repeats += 1;

@@ -125,8 +125,6 @@ export interface OpenRequest {
   scheduler: Address | null;
   /** When it was asked for last, ms since the epoch; not recorded. */
   askedAt: number;
-  /** When it is to be asked for again if nothing is heard, ms since the epoch; not recorded. */
-  againAt: number;
   /** How often it was asked for since a scheduler has answered anything about it, or ever; not recorded. */
   unanswered: number;
   /** When the first of those questions was put, ms since the epoch; not recorded. */
@@ -185,7 +183,6 @@ const UNASKED = {
   taker: null,
   scheduler: null,
   askedAt: 0,
-  againAt: 0,
   unanswered: 0,
   unansweredSince: 0,
   repeats: 0,

@@ -4,7 +4,14 @@
 
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { AskingWindow, IN_TIME_MS, LEAST, LOST_AFTER_MS, MOST_IN_TIME } from '../../actors/asking-window.ts';
+import {
+  AskingWindow,
+  IN_TIME_MS,
+  LEAST,
+  LOST_AFTER_MS,
+  MOST_IN_TIME,
+  SILENT_AFTER_MS,
+} from '../../actors/asking-window.ts';
 import { conductor } from '../../actors/conductor/conductor.ts';
 import type { Build, ConductorMessage } from '../../actors/messages/conductor.ts';
 import { bench, type Sent, sentOf } from '../support/turn.ts';
@@ -118,17 +125,32 @@ test('asking window - what was taken for lost and is answered in time all the sa
   assert.ok((rooms.at(-1) as number) >= MOST_IN_TIME / 2, `room for ${rooms.join(', ')}`);
 });
 
-test('asking window - who loses what he is asked for is asked for less', () => {
-  const { fill, hear } = filled();
+test('asking window - who has to be asked again is asked for less', () => {
+  const { window, fill, hear } = filled();
   let now = 1_000_000;
   for (let round = 0; round < 6; round += 1) {
     fill(now);
     hear(now);
   }
   now += 1_000;
-  assert.is(fill(now), MOST_IN_TIME);
+  for (let question = 0; question < MOST_IN_TIME; question += 1) window.asked(`lost${question}`, 1, now);
+  now += LOST_AFTER_MS;
+  assert.is(fill(now), MOST_IN_TIME, 'it may still be answered in time');
+  for (let question = 0; question < MOST_IN_TIME; question += 1) window.asked(`lost${question}`, 1, now, 1);
   now += LOST_AFTER_MS;
   assert.is(fill(now), LEAST);
+});
+
+test('asking window - an answer to an earlier round is no answer, but says that whoever was asked is not gone', () => {
+  const window = new AskingWindow();
+  for (let question = 0; question < LEAST; question += 1) window.asked(`q${question}`, 1, 1_000, 1);
+  window.asked('q0', 1, 3_000, 2);
+  window.asked('q1', 1, 3_000, 2);
+  window.heard('q0', 3_100, 1);
+  assert.ok(window.isUnderWay('q0', 3_100));
+  assert.ok(window.isUnderWay('q1', 3_100));
+  window.heard('q0', 3_200, 2);
+  assert.not(window.isUnderWay('q0', 3_200));
 });
 
 test('asking window - a question takes up room for its size, until something is heard of it, or nothing at all for a second', () => {
@@ -165,8 +187,8 @@ test('asking window - of somebody who is slow nothing is lost, and all is under 
     assert.not(window.isUnderWay(`q${answered}`, now), 'it is answered');
   }
   const silentSince = begun + 100 * (LEAST - 1);
-  assert.ok(window.isUnderWay(last, silentSince + LOST_AFTER_MS - 1));
-  assert.not(window.isUnderWay(last, silentSince + LOST_AFTER_MS), 'nothing more is answered');
+  assert.ok(window.isUnderWay(last, silentSince + SILENT_AFTER_MS - 1));
+  assert.not(window.isUnderWay(last, silentSince + SILENT_AFTER_MS), 'nothing more is answered');
   assert.not(window.isUnderWay('never asked', silentSince));
 });
 
@@ -287,6 +309,34 @@ test('conductor - what a scheduler has lost is asked again, though it answers wh
   assert.is(asked.length, new Set(asked).size, 'nothing else is');
 });
 
+/** A scheduler that takes what it is asked in order, 50 ms each, and stands still for so long of each three seconds. */
+function standingStill(on: Desk, requests: number, forMs: number) {
+  const asked: { request: string; round: number }[] = [];
+  const see = (turned: { readonly sent: readonly Sent[] }) =>
+    asked.push(...sentOf(turned, 'select').map(({ message: { request, round } }) => ({ request, round })));
+  const spec: Build['spec'] = { groups: [{ name: '', resources: { VCPU: 1 } }], groupPolicy: 'none' };
+  for (let one = 0; one < requests; one += 1) {
+    see(on.tell({ type: 'build', ask: one, request: `r${one}`, count: 1, alternates: 0, spec }, GATEWAY));
+  }
+  let inVain = 0;
+  let at = 0;
+  for (let ms = 0; on.state.requests.size > 0 && ms < REQUESTED_MS; ms += 50) {
+    for (const turned of on.pass(50)) see(turned);
+    const next = asked[at];
+    if (ms % 3_000 < forMs || next === undefined) continue;
+    at += 1;
+    if (on.state.requests.get(next.request)?.round !== next.round) inVain += 1;
+    see(on.tell({ type: 'no-valid-host', ...next, reason: 'full', decision: '{}' }, 'scheduler/s'));
+  }
+  return { left: on.state.requests.size, inVain };
+}
+
+test('conductor - a scheduler that stands still for most of the time is asked for little in vain', () => {
+  const { left, inVain } = standingStill(desk(), 150, 2_200);
+  assert.is(left, 0);
+  assert.ok(inVain < 75, `${inVain} in vain`);
+});
+
 test('conductor - deleted before anybody was asked for it: nobody is', () => {
   const on = desk();
   const next = names(LEAST, 2 * LEAST);
@@ -317,7 +367,7 @@ function askedInVain(on: Desk, count: number, more: Partial<Build> = {}): void {
 /** As when a scheduler comes up anew: all wakes come within a moment. */
 function cameUp(on: Desk): string[] {
   const due = [...on.wakes.keys()].filter((id) => id !== 'unasked');
-  return askedIn(on.tellAll(due.map((id) => ({ message: { type: 'wake', id }, from: 'runtime' }))));
+  return askedIn(on.tellAll(due.map((id) => ({ message: { type: 'wake', id, isEarly: true }, from: 'runtime' }))));
 }
 
 test('conductor - after an outage no more are asked for again at once than are answered in good time, and none is forgotten', () => {

@@ -48,6 +48,7 @@ const WRONG: readonly (readonly [options: object, field: string, says?: RegExp])
   [{ driver: () => ({ ...driver({ host: 'h1' }), metrics: 5 }) }, 'driver', /has 'metrics', which must be a method/],
   [{ bus: undefined, nats: { signal: 'stop' } }, 'nats.signal', /must be an AbortSignal/],
   [{ bus: undefined, nats: { onStatus: 5 } }, 'nats.onStatus', /must be a function/],
+  [{ bus: undefined, nats: { managed: { onEnded: 5 } } }, 'nats.managed.onEnded', /must be a function/],
   [{ bus: undefined, nats: { inboxPrefix: 'a b' } }, 'nats.inboxPrefix', /tokens with dots between/],
   [{ prefix: 5 }, 'prefix'],
   [{ bus: 'nats://127.0.0.1' }, 'bus', /an object/],
