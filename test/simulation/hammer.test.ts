@@ -13,6 +13,8 @@ const test = suite('simulation of groups, hammered');
 
 /** Seeds for each number of placement shards; CI runs more. */
 const RUNS = Number(process.env.HAMMER_SEEDS ?? 30);
+/** It goes on with more, up to so many in all, while something was not met: a few refusals are rare. */
+const MOST_RUNS = Math.max(RUNS, 300);
 /** What is missing must be found within so many seeds, from the first one on: near one of the few that show it. */
 const FIRST_SEED = 225;
 const MOST_SEEDS = 1_000;
@@ -31,17 +33,13 @@ const MET_IN_SHARDS = [
 
 for (const placementShards of [1, 4]) {
   test(`simulation - four schedulers break no group, with ${placementShards} placement shards`, async () => {
-    const met = new Set<string>();
-    for (let seed = 1; seed <= RUNS; seed += 1) {
+    const missing = new Set(placementShards === 1 ? MET : [...MET, ...MET_IN_SHARDS]);
+    for (let seed = 1; seed <= RUNS || (missing.size > 0 && seed <= MOST_RUNS); seed += 1) {
       const { faults, tally } = await simulate({ seed: `${seed}`, placementShards, planned: hammered });
       assert.equal(faults, [], `seed ${seed}, ${placementShards} shards`);
-      for (const what of tally.keys()) met.add(what);
+      for (const what of tally.keys()) missing.delete(what);
     }
-    const wanted = placementShards === 1 ? MET : [...MET, ...MET_IN_SHARDS];
-    assert.equal(
-      wanted.filter((what) => !met.has(what)),
-      [],
-    );
+    assert.equal([...missing], []);
   });
 }
 
