@@ -42,6 +42,8 @@ export class AskingWindow {
   #size = 0;
   /** Those that take up room no longer, and may be answered all the same. */
   readonly #forgotten = new PassingMap<string, Asked>();
+  /** How much was forgotten since anything was answered. */
+  #lostInSilence = 0;
   /** For how much there is room because answers come in time. */
   #inTime = LEAST;
   /** How many were ever put. */
@@ -65,7 +67,7 @@ export class AskingWindow {
   /** A question was put, be it once more: what it was asked before counts no longer. */
   asked(question: string, size: number, now: number, round = 0): void {
     const before = this.#take(question) ?? this.#forgotten.take(question);
-    if (before !== undefined) this.#learn(-before.size);
+    if (before !== undefined && now - before.at >= IN_TIME_MS) this.#learn(-before.size);
     this.#asked.set(question, { round, number: this.#put, at: now, size });
     this.#put += 1;
     this.#size += size;
@@ -78,12 +80,19 @@ export class AskingWindow {
     if (asked === undefined) return;
     // Whoever answers an earlier round, which is of no use, is behind and not gone.
     this.#heardAt = now;
+    this.#lostInSilence = 0;
     if (asked.round !== round) return;
     this.#take(question);
     this.#forgotten.delete(question);
     this.#answered += asked.size;
     this.#learn(now - asked.at < IN_TIME_MS ? asked.size : -asked.size);
     this.#latestAnswered = Math.max(this.#latestAnswered, asked.number);
+  }
+
+  /** Whoever was asked is gone, and with him the question. */
+  lost(question: string): void {
+    this.#take(question);
+    this.#forgotten.delete(question);
   }
 
   /**
@@ -93,16 +102,30 @@ export class AskingWindow {
   isUnderWay(question: string, now: number): boolean {
     const asked = this.#asked.get(question) ?? this.#forgotten.get(question);
     if (asked === undefined || this.#heardAt <= asked.at || this.#isOvertaken(asked, now)) return false;
-    return this.#silentMs(now) < SILENT_AFTER_MS;
+    // With nothing before it he would be at this one alone.
+    return this.#silentMs(now) < (asked === this.#oldest ? LOST_AFTER_MS : SILENT_AFTER_MS);
+  }
+
+  /** Whether others are answered before one that was put well before them: of several who are asked, one may be gone. */
+  isOneOvertaken(now: number): boolean {
+    const oldest = this.#oldest;
+    return oldest !== undefined && this.#isOvertaken(oldest, now);
   }
 
   /** How long it will take, by the pace of late, until so much more is answered, ms. */
-  msFor(size: number): number {
+  msFor(size: number, now: number): number {
+    this.#turnTo(now);
     return (size / Math.max(LEAST, this.#answered + this.#answeredBefore)) * 2 * PART_MS;
   }
 
   get #room(): number {
-    return Math.max(this.#inTime, this.#answered + this.#answeredBefore);
+    return Math.max(LEAST, this.#inTime - this.#lostInSilence, this.#answered + this.#answeredBefore);
+  }
+
+  /** Of those that take up room. */
+  get #oldest(): Asked | undefined {
+    for (const asked of this.#asked.values()) return asked;
+    return undefined;
   }
 
   #learn(more: number): void {
@@ -116,15 +139,15 @@ export class AskingWindow {
   }
 
   #forgetLost(now: number): void {
-    for (const [question, { at, size }] of this.#forgotten) {
+    for (const [question, { at }] of this.#forgotten) {
       if (now >= at && now - at < FORGOTTEN_FOR_MS) break;
       this.#forgotten.delete(question);
-      this.#learn(-size);
     }
     for (const [question, asked] of this.#asked) {
       if (!this.#isLost(asked, now)) return;
       this.#take(question);
       this.#forgotten.set(question, asked);
+      this.#lostInSilence += asked.size;
     }
   }
 

@@ -91,10 +91,12 @@ class ArmedWakes implements Wakes {
 
   cameUp(who?: Address): void {
     const now = this.#clock.monotonic();
-    for (const [id, { dueAt, awaited }] of this.#wakes) {
+    for (const [id, armed] of this.#wakes) {
+      const { dueAt, awaited } = armed;
       if (awaited === undefined || (who !== undefined && awaited !== who)) continue;
       const soonMs = fnv1a(id) % SAID_AGAIN_WITHIN_MS;
       if (now + soonMs < dueAt) this.#arm(id, soonMs, awaited, true);
+      else armed.isEarly = true;
     }
   }
 }

@@ -34,6 +34,8 @@ export function wakeRequest(work: Work, request: string, isEarly = false): void 
   } else if (!isEarly && state.window.isUnderWay(request, turn.now)) {
     return askAgainLater(work, request, open);
   }
+  if (isEarly) state.window.lost(request);
+  else if (open.unanswered > 0) state.schedulers.doubtGroup(turn.now);
   // It may have been left behind the window since it was to be asked for again.
   if (!state.again.has(request)) open.repeats += 1;
   const wake = wakeId(REQUEST_WAKE, request);
@@ -49,7 +51,7 @@ export function wakeRequest(work: Work, request: string, isEarly = false): void 
 /** Something was heard of a scheduler: it is there, and can be heard, whatever it was asked for. */
 export function noteAnswer(work: Work, { request, round }: Pick<Selecting, 'request' | 'round'>, from: Address): void {
   const { state, turn } = work;
-  state.answered = { scheduler: from, at: turn.now };
+  state.schedulers.heard(from, turn.now);
   const open = state.requests.get(request);
   const isOfLine = state.line?.scheduler === from;
   if (isOfLine) standInLine(work, from);
@@ -67,16 +69,17 @@ export function noteEnd({ state, turn }: Work, { request, round }: Pick<Selectin
 
 /**
  * Whoever is next in the queue group; but as the group may go on dealing to one that is cut off, every other time that a
- * request is asked for again it goes to one that has answered meanwhile, if there is one.
+ * request is asked for again it goes to one that has answered meanwhile, if there is one; and so do new ones for a while.
  */
-function schedulerFor({ answered }: ConductorState, { repeats, askedAt }: OpenRequest): Address {
-  const isThere = answered !== null && answered.at > askedAt;
-  return isThere && repeats % 2 === 1 ? answered.scheduler : SCHEDULERS;
+function schedulerFor({ state, turn }: Work, { repeats, askedAt }: OpenRequest): Address {
+  const { schedulers } = state;
+  const isThere = repeats % 2 === 1 ? schedulers.oneSince(askedAt, turn.now) : undefined;
+  return isThere ?? (repeats === 0 ? schedulers.insteadOfGroup(turn.now) : undefined) ?? SCHEDULERS;
 }
 
 /** Nothing was heard at a time that is still to come: the clock was set back, and what is heard next counts from now. */
 function forgetFuture({ state, turn }: Work): void {
-  if (state.answered !== null && state.answered.at > turn.now) state.answered = null;
+  state.schedulers.forgetFuture(turn.now);
   if (state.line !== null) state.line.heardAt = Math.min(state.line.heardAt, turn.now);
 }
 
@@ -87,12 +90,17 @@ function forgetFuture({ state, turn }: Work): void {
 export function askSchedulers(work: Work): void {
   const { state, turn } = work;
   forgetFuture(work);
+  if (state.window.isOneOvertaken(turn.now)) state.schedulers.doubtGroup(turn.now);
   for (const request of state.toAsk) askFor(work, request);
   state.toAsk.clear();
   // After an outage very many are asked for again, and others go on coming: neither wait until all of the others are done.
   for (const request of inTurn(state.again, goingFirst(state))) {
     if (!state.window.hasRoom(turn.now)) return armUnasked(work);
-    askFor(work, request);
+    const open = state.requests.get(request);
+    // Since its time came, whoever had stood still may have gone on.
+    const goesOn = open !== undefined && state.again.has(request) && state.window.isUnderWay(request, turn.now);
+    if (goesOn) askAgainLater(work, request, open);
+    else askFor(work, request);
   }
   // Those that are held back.
   if (state.unasked.size > 0) armUnasked(work);
@@ -135,7 +143,7 @@ function askFor(work: Work, request: string): void {
   const deadlineAt = deadlineOfRequest(state, open);
   const line = lineFor(state, open);
   if (line !== undefined) open.inVain += 1;
-  turn.send(line ?? schedulerFor(state, open), {
+  turn.send(line ?? schedulerFor(work, open), {
     type: 'select',
     request,
     round: open.round,

@@ -24,6 +24,7 @@ import { type Snapshot, snapshotOf } from '../snapshot.ts';
 import { Table } from '../table.ts';
 import { fingerprintOf } from './fingerprint.ts';
 import type { Likening } from './likening.ts';
+import { SchedulersHeard } from './schedulers-heard.ts';
 
 export type ConductorRecord =
   | {
@@ -153,8 +154,8 @@ export interface ConductorState {
    * was not.
    */
   line: { readonly scheduler: Address; heardAt: number } | null;
-  /** The scheduler that answered last, whatever it was asked for, and when, ms since the epoch; not recorded. */
-  answered: { readonly scheduler: Address; readonly at: number } | null;
+  /** Those that answer, whatever they were asked for; not recorded. */
+  readonly schedulers: SchedulersHeard;
   /** The place in line of the request that was accepted last of those that may wait; not recorded. */
   lastInLine: number;
   /** The placement shards that have still to say that they gave back what an instance held; not recorded. */
@@ -199,7 +200,7 @@ export function emptyConductor(): ConductorState {
     parked: new Set(),
     withRoom: new Set(),
     line: null,
-    answered: null,
+    schedulers: new SchedulersHeard(),
     lastInLine: 0,
     releasing: new Map(),
     toAsk: new PassingSet(),

@@ -45,15 +45,15 @@ type Asking = NonNullable<InstanceView['asking']>;
 
 /** The questions about a request that no scheduler has answered; undefined when the last one was. */
 export function askingOf(
-  { answered }: Pick<ConductorState, 'answered'>,
+  { schedulers }: Pick<ConductorState, 'schedulers'>,
   { round, unanswered: times, unansweredSince: since }: OpenRequest,
   now: number,
 ): Asking | undefined {
   if (round === 0) return { times: 0, asOf: now };
   if (times === 0) return undefined;
   const asking = { times, since, asOf: now };
-  const isThere = answered !== null && answered.at > since;
-  return isThere ? { ...asking, answersOthers: nameOfScheduler(answered.scheduler) } : asking;
+  const other = schedulers.latestSince(since);
+  return other === undefined ? asking : { ...asking, answersOthers: nameOfScheduler(other) };
 }
 
 /** `schedulers were asked 4 times in 12 s, and none has answered`. */

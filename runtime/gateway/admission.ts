@@ -118,7 +118,10 @@ export class Admission {
 
   /** How long it will take, by the pace of late, until nobody waits, ms. */
   #msToGo(): number {
-    return Math.max(LOST_AFTER_MS, Math.min(LONGEST_MS, Math.ceil(this.#window.msFor(this.#line.size))));
+    return Math.max(
+      LOST_AFTER_MS,
+      Math.min(LONGEST_MS, Math.ceil(this.#window.msFor(this.#line.size, this.#clock.monotonic()))),
+    );
   }
 }
 

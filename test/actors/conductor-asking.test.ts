@@ -13,7 +13,9 @@ import {
   SILENT_AFTER_MS,
 } from '../../actors/asking-window.ts';
 import { conductor } from '../../actors/conductor/conductor.ts';
+import { DOUBTED_MS } from '../../actors/conductor/schedulers-heard.ts';
 import type { Build, ConductorMessage } from '../../actors/messages/conductor.ts';
+import { SCHEDULERS } from '../../actors/routing.ts';
 import { bench, type Sent, sentOf } from '../support/turn.ts';
 
 const test = suite('conductor - asking');
@@ -24,14 +26,13 @@ const actor = conductor({ shard: 0, requestedMs: REQUESTED_MS });
 type Desk = ReturnType<typeof desk>;
 const desk = () => bench(actor);
 
-function accept(on: Desk, from: number, to: number, more: Partial<Build> = {}): string[] {
+function buildOf(request: string, more: Partial<Build> = {}): { message: Build; from: string } {
   const spec: Build['spec'] = { groups: [{ name: '', resources: { VCPU: 1 } }], groupPolicy: 'none' };
-  const letters = Array.from({ length: to - from }, (_, position) => {
-    const request = `r${from + position}`;
-    const message: Build = { type: 'build', ask: position, request, count: 1, alternates: 0, spec, ...more };
-    return { message, from: GATEWAY };
-  });
-  return askedIn(on.tellAll(letters));
+  return { message: { type: 'build', ask: 1, request, count: 1, alternates: 0, spec, ...more }, from: GATEWAY };
+}
+
+function accept(on: Desk, from: number, to: number, more: Partial<Build> = {}): string[] {
+  return askedIn(on.tellAll(names(from, to).map((request) => buildOf(request, more))));
 }
 
 const askedIn = (turned: { readonly sent: readonly Sent[] }): string[] =>
@@ -125,7 +126,8 @@ test('asking window - what was taken for lost and is answered in time all the sa
   assert.ok((rooms.at(-1) as number) >= MOST_IN_TIME / 2, `room for ${rooms.join(', ')}`);
 });
 
-test('asking window - who has to be asked again is asked for less', () => {
+/** One that answers in time, and is asked for as much as that allows. */
+function known() {
   const { window, fill, hear } = filled();
   let now = 1_000_000;
   for (let round = 0; round < 6; round += 1) {
@@ -133,12 +135,63 @@ test('asking window - who has to be asked again is asked for less', () => {
     hear(now);
   }
   now += 1_000;
-  for (let question = 0; question < MOST_IN_TIME; question += 1) window.asked(`lost${question}`, 1, now);
-  now += LOST_AFTER_MS;
-  assert.is(fill(now), MOST_IN_TIME, 'it may still be answered in time');
-  for (let question = 0; question < MOST_IN_TIME; question += 1) window.asked(`lost${question}`, 1, now, 1);
-  now += LOST_AFTER_MS;
-  assert.is(fill(now), LEAST);
+  assert.is(fill(now), MOST_IN_TIME);
+  return { window, fill, hear, now };
+}
+
+test('asking window - who falls silent is asked for little more until he is heard again', () => {
+  const { fill, hear, ...one } = known();
+  let { now } = one;
+  for (let second = 0; second < 4; second += 1) {
+    now += LOST_AFTER_MS;
+    assert.is(fill(now), LEAST);
+  }
+  hear(now, 1);
+  now += 500;
+  assert.is(fill(now), MOST_IN_TIME - LEAST - 1, 'what was put last may still be answered, and one answer was late');
+});
+
+test('asking window - who has to be asked again is asked for less, unless it is soon, for another reason', () => {
+  const roomBeside = (afterMs: number) => {
+    const { window, hear, fill, ...one } = known();
+    hear(one.now);
+    const now = one.now + 1_000;
+    window.asked('large', 400, now);
+    window.asked('large', 399, now + afterMs, 1);
+    return fill(now + afterMs);
+  };
+  assert.is(roomBeside(IN_TIME_MS - 1), MOST_IN_TIME - 399);
+  assert.is(roomBeside(IN_TIME_MS), 3, 'for no more than there always is');
+});
+
+test('asking window - it is seen when others are answered before one that was put well before them', () => {
+  const window = new AskingWindow();
+  assert.not(window.isOneOvertaken(1_000));
+  for (const question of ['lost', 'answered', 'last']) window.asked(question, 1, 1_000);
+  window.heard('answered', 1_100);
+  assert.not(window.isOneOvertaken(1_249));
+  assert.ok(window.isOneOvertaken(1_250));
+  window.asked('lost', 1, 1_300);
+  assert.not(window.isOneOvertaken(1_900), 'it is put once more');
+});
+
+test('asking window - what is asked of somebody who is gone takes up no room and is not under way', () => {
+  const window = new AskingWindow();
+  for (let question = 0; question < LEAST + 2; question += 1) window.asked(`q${question}`, 1, 1_000);
+  window.heard('q0', 1_100);
+  assert.not(window.hasRoom(1_100));
+  window.lost('q5');
+  assert.ok(window.hasRoom(1_100));
+  assert.not(window.isUnderWay('q5', 1_100));
+  assert.ok(window.isUnderWay('q6', 1_100));
+});
+
+test('asking window - how long something will take goes by the pace of late', () => {
+  const { window, fill, hear, now } = known();
+  hear(now);
+  fill(now);
+  assert.is(window.msFor(MOST_IN_TIME, now), 500);
+  assert.is(window.msFor(MOST_IN_TIME, now + 1_000), 500 * (MOST_IN_TIME / LEAST));
 });
 
 test('asking window - an answer to an earlier round is no answer, but says that whoever was asked is not gone', () => {
@@ -187,8 +240,11 @@ test('asking window - of somebody who is slow nothing is lost, and all is under 
     assert.not(window.isUnderWay(`q${answered}`, now), 'it is answered');
   }
   const silentSince = begun + 100 * (LEAST - 1);
-  assert.ok(window.isUnderWay(last, silentSince + SILENT_AFTER_MS - 1));
-  assert.not(window.isUnderWay(last, silentSince + SILENT_AFTER_MS), 'nothing more is answered');
+  const next = 'next0';
+  assert.ok(window.isUnderWay(next, silentSince + SILENT_AFTER_MS - 1));
+  assert.not(window.isUnderWay(next, silentSince + SILENT_AFTER_MS), 'nothing more is answered');
+  assert.ok(window.isUnderWay(last, silentSince + LOST_AFTER_MS - 1));
+  assert.not(window.isUnderWay(last, silentSince + LOST_AFTER_MS), 'before it there is nothing that he might be at');
   assert.not(window.isUnderWay('never asked', silentSince));
 });
 
@@ -292,10 +348,37 @@ test('conductor - of a scheduler that is slow, but answers, nothing is asked twi
 
 test('conductor - when a scheduler comes up all is asked again at once, though another one had answered just before', () => {
   const on = desk();
-  const asked = accept(on, 0, 10);
+  const asked = accept(on, 0, LEAST + 2);
   on.now += 100;
-  answer(on, asked.slice(0, 1));
-  assert.equal(cameUp(on), names(1, 10));
+  asked.push(...answer(on, asked.slice(0, 1)));
+  assert.equal(asked, names(0, LEAST + 2));
+  assert.not(on.state.window.hasRoom(on.now));
+  assert.equal(cameUp(on), names(1, LEAST + 2));
+});
+
+test('conductor - what was to be asked again while a scheduler stood still is not, when it goes on', () => {
+  const on = desk();
+  const asked: { request: string; round: number }[] = [];
+  const see = (turned: { readonly sent: readonly Sent[] }) =>
+    asked.push(...sentOf(turned, 'select').map(({ message: { request, round } }) => ({ request, round })));
+  const hear = ({ request, round }: { request: string; round: number }) =>
+    see(on.tell({ type: 'no-valid-host', request, round, reason: 'full', decision: '{}' }, 'scheduler/s'));
+  see(on.tellAll(names(0, 10 * LEAST).map((request) => buildOf(request))));
+  for (let answered = 0; answered < 5 * LEAST; answered += 1) {
+    on.now += 5;
+    hear(asked.shift() as (typeof asked)[number]);
+  }
+  for (const turned of on.pass(SILENT_AFTER_MS + 2_000)) see(turned);
+  assert.ok(on.state.again.size > LEAST / 2, `${on.state.again.size} are to be asked again`);
+  let inVain = 0;
+  for (let at = 0; at < asked.length; at += 1) {
+    const question = asked[at] as (typeof asked)[number];
+    if (on.state.requests.get(question.request)?.round !== question.round) inVain += 1;
+    for (const turned of on.pass(20)) see(turned);
+    hear(question);
+  }
+  assert.is(on.state.requests.size, 0);
+  assert.ok(inVain < 3 * LEAST, `${inVain} in vain`);
 });
 
 test('conductor - what a scheduler has lost is asked again, though it answers what came later', () => {
@@ -314,10 +397,7 @@ function standingStill(on: Desk, requests: number, forMs: number) {
   const asked: { request: string; round: number }[] = [];
   const see = (turned: { readonly sent: readonly Sent[] }) =>
     asked.push(...sentOf(turned, 'select').map(({ message: { request, round } }) => ({ request, round })));
-  const spec: Build['spec'] = { groups: [{ name: '', resources: { VCPU: 1 } }], groupPolicy: 'none' };
-  for (let one = 0; one < requests; one += 1) {
-    see(on.tell({ type: 'build', ask: one, request: `r${one}`, count: 1, alternates: 0, spec }, GATEWAY));
-  }
+  for (const request of names(0, requests)) see(on.tellAll([buildOf(request)]));
   let inVain = 0;
   let at = 0;
   for (let ms = 0; on.state.requests.size > 0 && ms < REQUESTED_MS; ms += 50) {
@@ -335,6 +415,63 @@ test('conductor - a scheduler that stands still for most of the time is asked fo
   const { left, inVain } = standingStill(desk(), 150, 2_200);
   assert.is(left, 0);
   assert.ok(inVain < 75, `${inVain} in vain`);
+});
+
+const GROUP = ['scheduler/a', 'scheduler/b', 'scheduler/c'] as const;
+
+/**
+ * Some schedulers, dealt to in turn, which answer what they are asked within the moment, but for one. A request comes every
+ * so many ms; answers how many that one was asked for.
+ */
+function askedOf(
+  on: Desk,
+  one: string,
+  requests: readonly string[],
+  { answers, everyMs = 50 }: { answers: boolean; everyMs?: number },
+): number {
+  let count = 0;
+  let dealt = 0;
+  const hear = (turned: { readonly sent: readonly Sent[] }): void => {
+    for (const { to, message } of sentOf(turned, 'select')) {
+      dealt += to === SCHEDULERS ? 1 : 0;
+      const scheduler = to === SCHEDULERS ? (GROUP[dealt % GROUP.length] as string) : to;
+      if (scheduler === one) count += 1;
+      if (scheduler === one && !answers) continue;
+      const { request, round } = message;
+      on.tell({ type: 'no-valid-host', request, round, reason: 'full', decision: '{}' }, scheduler);
+    }
+  };
+  for (const request of requests) {
+    hear(on.tellAll([buildOf(request)]));
+    for (const turned of on.pass(everyMs)) hear(turned);
+  }
+  return count;
+}
+
+test('conductor - a scheduler that is dealt to and answers nothing is hardly asked any more, until it answers again', () => {
+  const on = desk();
+  const stopped = { answers: false };
+  const first = askedOf(on, 'scheduler/c', names(0, 100), stopped);
+  assert.ok(first > 1, 'at first it is not known');
+  assert.ok(first < 10, `it was asked for ${first} of 100`);
+  const asked = askedOf(on, 'scheduler/c', names(100, 700), stopped);
+  assert.ok(asked > 0, 'it is found out whether it is there again');
+  assert.ok(asked < 10, `it was asked for ${asked} of 600`);
+  const again = askedOf(on, 'scheduler/c', names(700, 1_000), { answers: true });
+  assert.ok(again > 60, `it was asked for ${again} of 300`);
+  askedOf(on, 'scheduler/c', names(1_000, 1_000 + DOUBTED_MS / 50), { answers: true });
+  const last = sentOf(on.tellAll(['one', 'two'].map((request) => buildOf(request))), 'select');
+  assert.equal(
+    last.map(({ to }) => to),
+    [SCHEDULERS, SCHEDULERS],
+    'all of them answer',
+  );
+});
+
+test('conductor - nor is it where requests come seldom', () => {
+  const on = desk();
+  const asked = askedOf(on, 'scheduler/c', names(0, 100), { answers: false, everyMs: 3_000 });
+  assert.ok(asked < 30, `it was asked for ${asked} of 100`);
 });
 
 test('conductor - deleted before anybody was asked for it: nobody is', () => {

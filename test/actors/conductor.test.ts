@@ -300,7 +300,8 @@ for (const type of ['taking', 'selected', 'no-valid-host', 'parked'] as const) {
       parked: { type: 'parked', request, round, reason: 'none of 3 hosts', decision: '{}' },
     } as const;
     on.tell(answers[type], 'scheduler/s');
-    assert.equal(on.state.answered, { scheduler: 'scheduler/s', at: on.now });
+    assert.is(on.state.schedulers.latestSince(on.now - 1), 'scheduler/s');
+    assert.is(on.state.schedulers.latestSince(on.now), undefined);
   });
 }
 

@@ -19,7 +19,7 @@ test('wakes - one that is brought forward says so, and not when it is armed agai
   wakes.arm('anew', 5_000, 'placement/0');
   clock.advanceTo(clock.monotonic() + 20_000);
   assert.equal(came, [
-    ['soon', false],
+    ['soon', true],
     ['forward', true],
     ['anew', false],
     ['of another', false],
