@@ -33,6 +33,7 @@ interface Asked {
   readonly number: number;
   readonly at: number;
   readonly size: number;
+  isGivenUp: boolean;
 }
 
 export class AskingWindow {
@@ -68,7 +69,7 @@ export class AskingWindow {
   asked(question: string, size: number, now: number, round = 0): void {
     const before = this.#take(question) ?? this.#forgotten.take(question);
     if (before !== undefined && now - before.at >= IN_TIME_MS) this.#learn(-before.size);
-    this.#asked.set(question, { round, number: this.#put, at: now, size });
+    this.#asked.set(question, { round, number: this.#put, at: now, size, isGivenUp: false });
     this.#put += 1;
     this.#size += size;
   }
@@ -89,10 +90,10 @@ export class AskingWindow {
     this.#latestAnswered = Math.max(this.#latestAnswered, asked.number);
   }
 
-  /** Whoever was asked is gone, and with him the question. */
-  lost(question: string): void {
-    this.#take(question);
-    this.#forgotten.delete(question);
+  /** It is to be put once more, whoever is at it. */
+  giveUp(question: string): void {
+    const asked = this.#asked.get(question) ?? this.#forgotten.get(question);
+    if (asked !== undefined) asked.isGivenUp = true;
   }
 
   /**
@@ -102,14 +103,7 @@ export class AskingWindow {
   isUnderWay(question: string, now: number): boolean {
     const asked = this.#asked.get(question) ?? this.#forgotten.get(question);
     if (asked === undefined || this.#heardAt <= asked.at || this.#isOvertaken(asked, now)) return false;
-    // With nothing before it he would be at this one alone.
-    return this.#silentMs(now) < (asked === this.#oldest ? LOST_AFTER_MS : SILENT_AFTER_MS);
-  }
-
-  /** Whether others are answered before one that was put well before them: of several who are asked, one may be gone. */
-  isOneOvertaken(now: number): boolean {
-    const oldest = this.#oldest;
-    return oldest !== undefined && this.#isOvertaken(oldest, now);
+    return !asked.isGivenUp && this.#silentMs(now) < SILENT_AFTER_MS;
   }
 
   /** How long it will take, by the pace of late, until so much more is answered, ms. */
@@ -120,12 +114,6 @@ export class AskingWindow {
 
   get #room(): number {
     return Math.max(LEAST, this.#inTime - this.#lostInSilence, this.#answered + this.#answeredBefore);
-  }
-
-  /** Of those that take up room. */
-  get #oldest(): Asked | undefined {
-    for (const asked of this.#asked.values()) return asked;
-    return undefined;
   }
 
   #learn(more: number): void {

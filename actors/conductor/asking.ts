@@ -34,8 +34,8 @@ export function wakeRequest(work: Work, request: string, isEarly = false): void 
   } else if (!isEarly && state.window.isUnderWay(request, turn.now)) {
     return askAgainLater(work, request, open);
   }
-  if (isEarly) state.window.lost(request);
-  else if (open.unanswered > 0) state.schedulers.doubtGroup(turn.now);
+  if (isEarly) state.window.giveUp(request);
+  else if (open.unanswered > 0) state.schedulers.askedInVain(turn.now);
   // It may have been left behind the window since it was to be asked for again.
   if (!state.again.has(request)) open.repeats += 1;
   const wake = wakeId(REQUEST_WAKE, request);
@@ -65,16 +65,16 @@ export function noteAnswer(work: Work, { request, round }: Pick<Selecting, 'requ
 /** A scheduler has come to an end with what it was asked. */
 export function noteEnd({ state, turn }: Work, { request, round }: Pick<Selecting, 'request' | 'round'>): void {
   state.window.heard(request, turn.now, round);
+  if (state.requests.get(request)?.round === round) state.schedulers.settled(request);
 }
 
 /**
- * Whoever is next in the queue group; but as the group may go on dealing to one that is cut off, every other time that a
- * request is asked for again it goes to one that has answered meanwhile, if there is one; and so do new ones for a while.
+ * Whom to ask by name; undefined: whoever is next in the queue group. As the group may go on dealing to one that is cut off,
+ * every other time that a request is asked for again it goes to one that has answered meanwhile, if there is one.
  */
-function schedulerFor({ state, turn }: Work, { repeats, askedAt }: OpenRequest): Address {
-  const { schedulers } = state;
-  const isThere = repeats % 2 === 1 ? schedulers.oneSince(askedAt, turn.now) : undefined;
-  return isThere ?? (repeats === 0 ? schedulers.insteadOfGroup(turn.now) : undefined) ?? SCHEDULERS;
+function byName({ state, turn }: Work, request: string, { repeats, askedAt }: OpenRequest): Address | undefined {
+  if (repeats === 0) return state.schedulers.insteadOfGroup(turn.now);
+  return repeats % 2 === 1 ? state.schedulers.another(request, askedAt) : undefined;
 }
 
 /** Nothing was heard at a time that is still to come: the clock was set back, and what is heard next counts from now. */
@@ -90,7 +90,6 @@ function forgetFuture({ state, turn }: Work): void {
 export function askSchedulers(work: Work): void {
   const { state, turn } = work;
   forgetFuture(work);
-  if (state.window.isOneOvertaken(turn.now)) state.schedulers.doubtGroup(turn.now);
   for (const request of state.toAsk) askFor(work, request);
   state.toAsk.clear();
   // After an outage very many are asked for again, and others go on coming: neither wait until all of the others are done.
@@ -143,7 +142,9 @@ function askFor(work: Work, request: string): void {
   const deadlineAt = deadlineOfRequest(state, open);
   const line = lineFor(state, open);
   if (line !== undefined) open.inVain += 1;
-  turn.send(line ?? schedulerFor(work, open), {
+  const named = line ?? byName(work, request, open);
+  state.schedulers.asked(request, named);
+  turn.send(named ?? SCHEDULERS, {
     type: 'select',
     request,
     round: open.round,

@@ -23,8 +23,8 @@ import { present } from '../present.ts';
 import { type Snapshot, snapshotOf } from '../snapshot.ts';
 import { Table } from '../table.ts';
 import { fingerprintOf } from './fingerprint.ts';
+import { KnownSchedulers } from './known-schedulers.ts';
 import type { Likening } from './likening.ts';
-import { SchedulersHeard } from './schedulers-heard.ts';
 
 export type ConductorRecord =
   | {
@@ -155,7 +155,7 @@ export interface ConductorState {
    */
   line: { readonly scheduler: Address; heardAt: number } | null;
   /** Those that answer, whatever they were asked for; not recorded. */
-  readonly schedulers: SchedulersHeard;
+  readonly schedulers: KnownSchedulers;
   /** The place in line of the request that was accepted last of those that may wait; not recorded. */
   lastInLine: number;
   /** The placement shards that have still to say that they gave back what an instance held; not recorded. */
@@ -200,7 +200,7 @@ export function emptyConductor(): ConductorState {
     parked: new Set(),
     withRoom: new Set(),
     line: null,
-    schedulers: new SchedulersHeard(),
+    schedulers: new KnownSchedulers(),
     lastInLine: 0,
     releasing: new Map(),
     toAsk: new PassingSet(),
@@ -375,6 +375,7 @@ function stopWaiting(state: ConductorState, request: string, instance: string): 
   open.waiting.delete(instance);
   if (open.waiting.size > 0) return;
   state.requests.delete(request);
+  state.schedulers.settled(request);
   state.parked.delete(request);
   state.withRoom.delete(request);
   state.following.delete(request);

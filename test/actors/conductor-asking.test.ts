@@ -13,9 +13,10 @@ import {
   SILENT_AFTER_MS,
 } from '../../actors/asking-window.ts';
 import { conductor } from '../../actors/conductor/conductor.ts';
-import { DOUBTED_MS } from '../../actors/conductor/schedulers-heard.ts';
+import { BY_NAME_MS } from '../../actors/conductor/known-schedulers.ts';
 import type { Build, ConductorMessage } from '../../actors/messages/conductor.ts';
 import { SCHEDULERS } from '../../actors/routing.ts';
+import { seededRandom } from '../../runtime/random.ts';
 import { bench, type Sent, sentOf } from '../support/turn.ts';
 
 const test = suite('conductor - asking');
@@ -39,13 +40,13 @@ const askedIn = (turned: { readonly sent: readonly Sent[] }): string[] =>
   sentOf(turned, 'select').map(({ message }) => message.request);
 
 /** Answers with a host for each; tells who is asked for next. */
-function answer(on: Desk, requests: readonly string[]): string[] {
+function answer(on: Desk, requests: readonly string[], from = 'scheduler/s'): string[] {
   const letters = requests.map((request) => {
     const round = on.state.requests.get(request)?.round ?? 0;
     const selection = { cell: 'c1', host: 'h1', provider: 'p' };
     const selections = [{ instance: request, selection, alternates: [], decision: '{}' }];
     const message: ConductorMessage = { type: 'selected', request, round, selections };
-    return { message, from: 'scheduler/s' };
+    return { message, from };
   });
   return askedIn(on.tellAll(letters));
 }
@@ -164,26 +165,17 @@ test('asking window - who has to be asked again is asked for less, unless it is 
   assert.is(roomBeside(IN_TIME_MS), 3, 'for no more than there always is');
 });
 
-test('asking window - it is seen when others are answered before one that was put well before them', () => {
-  const window = new AskingWindow();
-  assert.not(window.isOneOvertaken(1_000));
-  for (const question of ['lost', 'answered', 'last']) window.asked(question, 1, 1_000);
-  window.heard('answered', 1_100);
-  assert.not(window.isOneOvertaken(1_249));
-  assert.ok(window.isOneOvertaken(1_250));
-  window.asked('lost', 1, 1_300);
-  assert.not(window.isOneOvertaken(1_900), 'it is put once more');
-});
-
-test('asking window - what is asked of somebody who is gone takes up no room and is not under way', () => {
+test('asking window - what is given up is not under way, but takes up room until it is put once more', () => {
   const window = new AskingWindow();
   for (let question = 0; question < LEAST + 2; question += 1) window.asked(`q${question}`, 1, 1_000);
   window.heard('q0', 1_100);
+  window.giveUp('q5');
   assert.not(window.hasRoom(1_100));
-  window.lost('q5');
-  assert.ok(window.hasRoom(1_100));
   assert.not(window.isUnderWay('q5', 1_100));
   assert.ok(window.isUnderWay('q6', 1_100));
+  window.asked('q5', 1, 1_200);
+  window.heard('q6', 1_300);
+  assert.ok(window.isUnderWay('q5', 1_300));
 });
 
 test('asking window - how long something will take goes by the pace of late', () => {
@@ -240,11 +232,8 @@ test('asking window - of somebody who is slow nothing is lost, and all is under 
     assert.not(window.isUnderWay(`q${answered}`, now), 'it is answered');
   }
   const silentSince = begun + 100 * (LEAST - 1);
-  const next = 'next0';
-  assert.ok(window.isUnderWay(next, silentSince + SILENT_AFTER_MS - 1));
-  assert.not(window.isUnderWay(next, silentSince + SILENT_AFTER_MS), 'nothing more is answered');
-  assert.ok(window.isUnderWay(last, silentSince + LOST_AFTER_MS - 1));
-  assert.not(window.isUnderWay(last, silentSince + LOST_AFTER_MS), 'before it there is nothing that he might be at');
+  assert.ok(window.isUnderWay(last, silentSince + SILENT_AFTER_MS - 1));
+  assert.not(window.isUnderWay(last, silentSince + SILENT_AFTER_MS), 'nothing more is answered');
   assert.not(window.isUnderWay('never asked', silentSince));
 });
 
@@ -348,12 +337,10 @@ test('conductor - of a scheduler that is slow, but answers, nothing is asked twi
 
 test('conductor - when a scheduler comes up all is asked again at once, though another one had answered just before', () => {
   const on = desk();
-  const asked = accept(on, 0, LEAST + 2);
+  const asked = accept(on, 0, 10);
   on.now += 100;
-  asked.push(...answer(on, asked.slice(0, 1)));
-  assert.equal(asked, names(0, LEAST + 2));
-  assert.not(on.state.window.hasRoom(on.now));
-  assert.equal(cameUp(on), names(1, LEAST + 2));
+  answer(on, asked.slice(0, 1));
+  assert.equal(cameUp(on), names(1, 10));
 });
 
 test('conductor - what was to be asked again while a scheduler stood still is not, when it goes on', () => {
@@ -453,13 +440,13 @@ test('conductor - a scheduler that is dealt to and answers nothing is hardly ask
   const stopped = { answers: false };
   const first = askedOf(on, 'scheduler/c', names(0, 100), stopped);
   assert.ok(first > 1, 'at first it is not known');
-  assert.ok(first < 10, `it was asked for ${first} of 100`);
+  assert.ok(first < 20, `it was asked for ${first} of 100`);
   const asked = askedOf(on, 'scheduler/c', names(100, 700), stopped);
   assert.ok(asked > 0, 'it is found out whether it is there again');
   assert.ok(asked < 10, `it was asked for ${asked} of 600`);
   const again = askedOf(on, 'scheduler/c', names(700, 1_000), { answers: true });
   assert.ok(again > 60, `it was asked for ${again} of 300`);
-  askedOf(on, 'scheduler/c', names(1_000, 1_000 + DOUBTED_MS / 50), { answers: true });
+  askedOf(on, 'scheduler/c', names(1_000, 1_000 + BY_NAME_MS / 50), { answers: true });
   const last = sentOf(on.tellAll(['one', 'two'].map((request) => buildOf(request))), 'select');
   assert.equal(
     last.map(({ to }) => to),
@@ -472,6 +459,89 @@ test('conductor - nor is it where requests come seldom', () => {
   const on = desk();
   const asked = askedOf(on, 'scheduler/c', names(0, 100), { answers: false, everyMs: 3_000 });
   assert.ok(asked < 30, `it was asked for ${asked} of 100`);
+});
+
+/** Whom it asks for each of some requests that nobody answers. */
+function askedFor(on: Desk, requests: readonly string[]): Record<string, number> {
+  const asked: Record<string, number> = {};
+  for (const request of requests) {
+    for (const { to } of sentOf(on.tellAll([buildOf(request)]), 'select')) asked[to] = (asked[to] ?? 0) + 1;
+  }
+  return asked;
+}
+
+/** One request was asked for in vain, while two schedulers have answered. */
+function inVain(): Desk {
+  const on = desk();
+  accept(on, 0, 1);
+  on.pass(1_000);
+  for (const scheduler of GROUP.slice(0, 2)) endAll(on, ['before'], scheduler, 'no-valid-host');
+  on.pass(1_000);
+  assert.is(on.state.requests.get('r0')?.repeats, 1);
+  return on;
+}
+
+/** A scheduler comes to this end with requests, of whomever they were asked. */
+function endAll(on: Desk, requests: readonly string[], scheduler: string, type: 'no-valid-host' | 'parked'): void {
+  for (const request of requests) {
+    const round = on.state.requests.get(request)?.round ?? 0;
+    on.tell({ type, request, round, reason: 'full', decision: '{}' }, scheduler);
+  }
+}
+
+for (const end of ['parked', 'no-valid-host', 'selected'] as const) {
+  test(`conductor - what has come to the end '${end}' is not owed any more by those that it asks by name`, () => {
+    const on = inVain();
+    const [a, b] = GROUP;
+    // All who may wait are asked for where the first of them waits.
+    for (const request of names(1, 7)) {
+      on.tellAll([buildOf(request, { waitMs: 60_000 })]);
+      if (end === 'selected' && request !== 'r1') answer(on, [request], a);
+      else endAll(on, [request], a, end === 'no-valid-host' && request !== 'r1' ? end : 'parked');
+    }
+    const asked = askedFor(on, names(20, 28));
+    assert.ok(Math.abs((asked[a] ?? 0) - (asked[b] ?? 0)) <= 2, JSON.stringify(asked));
+    assert.is((asked[a] ?? 0) + (asked[b] ?? 0), 8);
+  });
+}
+
+test('conductor - a request that waits is asked for again, and nobody was asked in vain for that', () => {
+  const on = desk();
+  accept(on, 0, 1, { waitMs: 60_000 });
+  endAll(on, ['r0'], GROUP[0], 'parked');
+  while (on.pass(100).flatMap(askedIn).length === 0);
+  assert.equal(askedFor(on, names(1, 5)), { [SCHEDULERS]: 4 });
+});
+
+test('conductor - of schedulers that take long, but answer, each is asked for its share, and little in vain', () => {
+  const on = desk();
+  const random = seededRandom('slow');
+  const queues = new Map<string, { request: string; round: number }[]>(GROUP.map((name) => [name, []]));
+  const asked = new Map<string, number>();
+  let inVain = 0;
+  const hear = (turned: { readonly sent: readonly Sent[] }): void => {
+    for (const { to, message } of sentOf(turned, 'select')) {
+      const scheduler = to === SCHEDULERS ? random.pick(GROUP) : to;
+      asked.set(scheduler, (asked.get(scheduler) ?? 0) + 1);
+      queues.get(scheduler)?.push(message);
+    }
+  };
+  for (let ms = 0; ms < 300_000; ms += 1_000) {
+    // Four in three seconds come to three who take a second and a half each.
+    if (ms % 3_000 !== 0) hear(on.tellAll([buildOf(`r${ms}`), ...(ms % 2_000 === 0 ? [buildOf(`s${ms}`)] : [])]));
+    for (const turned of on.pass(1_000)) hear(turned);
+    for (const [scheduler, queue] of queues) {
+      const next = ms % 3_000 === 0 ? undefined : queue.shift();
+      if (next === undefined) continue;
+      const { request, round } = next;
+      if (on.state.requests.get(request)?.round !== round) inVain += 1;
+      hear(on.tell({ type: 'no-valid-host', request, round, reason: 'full', decision: '{}' }, scheduler));
+    }
+  }
+  const counts = GROUP.map((name) => asked.get(name) ?? 0);
+  assert.ok(Math.min(...counts) > 60, `they were asked for ${counts.join(', ')}`);
+  assert.ok(inVain < 30, `${inVain} in vain`);
+  assert.ok(on.state.requests.size < 6, `${on.state.requests.size} are left`);
 });
 
 test('conductor - deleted before anybody was asked for it: nobody is', () => {

@@ -1,0 +1,118 @@
+// Which schedulers there are, and how much each was asked for by name. The queue group of all schedulers goes on dealing to
+// one that is stopped or cut off for minutes, until the server takes it for gone; what is dealt to it waits until it is
+// asked for again, after seconds. So once one was asked in vain, questions are put to schedulers by name for a while, each
+// to the one that owes the fewest answers: whoever is slow is asked for less, and whoever is not there for next to nothing.
+
+import type { Address } from '../actor.ts';
+import { PassingMap } from '../passing-map.ts';
+
+/** For so long after one was asked in vain, ms. */
+export const BY_NAME_MS = 10_000;
+/** One in so many of those questions goes to the group all the same: so somebody new is heard of. */
+const GROUP_TAKES_ONE_IN = 64;
+/** Who was not heard for so long is forgotten, ms. */
+const FORGOTTEN_AFTER_MS = 60_000;
+
+interface Known {
+  heardAt: number;
+  /** How many questions were put to it by name that are not settled. */
+  owes: number;
+  /** How many of those were put to somebody else since anything was heard of it. */
+  inVain: number;
+  /** How many questions had been put by name when it was picked last. */
+  pickedAt: number;
+}
+
+export class KnownSchedulers {
+  readonly #known = new Map<Address, Known>();
+  /** Whom a question was put to by name. */
+  readonly #askedOf = new PassingMap<string, Address>();
+  #latest: { readonly scheduler: Address; readonly at: number } | null = null;
+  #inVainAt = Number.NEGATIVE_INFINITY;
+  /** How many questions were put by name, or to the group in their stead. */
+  #put = 0;
+
+  /** @param now By the clock of every other time that is told here, ms. */
+  heard(scheduler: Address, now: number): void {
+    this.#latest = { scheduler, at: now };
+    const known = this.#known.get(scheduler);
+    if (known !== undefined) {
+      known.heardAt = now;
+      known.inVain = 0;
+      return;
+    }
+    for (const [other, { heardAt }] of this.#known) {
+      if (now - heardAt >= FORGOTTEN_AFTER_MS) this.#known.delete(other);
+    }
+    this.#known.set(scheduler, { heardAt: now, owes: 0, inVain: 0, pickedAt: 0 });
+  }
+
+  /** Who was heard last, if that was after then. */
+  latestSince(at: number): Address | undefined {
+    return this.#latest !== null && this.#latest.at > at ? this.#latest.scheduler : undefined;
+  }
+
+  /** A question is put to a scheduler, or to the group. */
+  asked(question: string, scheduler: Address | undefined): void {
+    const before = this.#settle(question);
+    if (before !== undefined) before.inVain += 1;
+    const known = scheduler === undefined ? undefined : this.#known.get(scheduler);
+    if (known === undefined) return;
+    this.#askedOf.set(question, scheduler as Address);
+    known.owes += 1;
+  }
+
+  /** A question was answered, by whomever, or is not put any more. */
+  settled(question: string): void {
+    this.#settle(question);
+  }
+
+  /** Somebody was asked in vain, be it by name or by the group. */
+  askedInVain(now: number): void {
+    this.#inVainAt = now;
+  }
+
+  /** Another than the one who was asked before, who was heard after then, if there is one. */
+  another(question: string, at: number): Address | undefined {
+    this.#put += 1;
+    return this.#leastOwing(at, this.#askedOf.get(question));
+  }
+
+  /** Who is to be asked rather than the group, if anybody is. */
+  insteadOfGroup(now: number): Address | undefined {
+    if (now - this.#inVainAt >= BY_NAME_MS) return undefined;
+    this.#put += 1;
+    if (this.#put % GROUP_TAKES_ONE_IN === 0) return undefined;
+    return this.#leastOwing(now - FORGOTTEN_AFTER_MS, undefined);
+  }
+
+  /** The clock may have been set back: nothing was heard, and nobody asked, at a time that is still to come. */
+  forgetFuture(now: number): void {
+    if (this.#inVainAt > now) this.#inVainAt = Number.NEGATIVE_INFINITY;
+    if (this.#latest === null || this.#latest.at <= now) return;
+    this.#latest = null;
+    for (const known of this.#known.values()) known.heardAt = Math.min(known.heardAt, now);
+  }
+
+  /** Of several that owe as little, the one that was picked longest ago. */
+  #leastOwing(heardAfter: number, butFor: Address | undefined): Address | undefined {
+    let least: Known | undefined;
+    let picked: Address | undefined;
+    for (const [scheduler, known] of this.#known) {
+      if (known.heardAt <= heardAfter || scheduler === butFor) continue;
+      const less = least === undefined ? -1 : known.owes + known.inVain - (least.owes + least.inVain);
+      if (less > 0 || (less === 0 && known.pickedAt > (least as Known).pickedAt)) continue;
+      least = known;
+      picked = scheduler;
+    }
+    if (least !== undefined) least.pickedAt = this.#put;
+    return picked;
+  }
+
+  #settle(question: string): Known | undefined {
+    const scheduler = this.#askedOf.take(question);
+    const known = scheduler === undefined ? undefined : this.#known.get(scheduler);
+    if (known !== undefined) known.owes -= 1;
+    return known;
+  }
+}

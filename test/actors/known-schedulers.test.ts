@@ -1,0 +1,109 @@
+// Area: conductor, which of several schedulers it asks.
+
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { BY_NAME_MS, KnownSchedulers } from '../../actors/conductor/known-schedulers.ts';
+
+const test = suite('known schedulers');
+
+const NOW = 1_000_000;
+
+/** These have answered, and one was asked in vain just now. */
+function asking(...names: readonly string[]) {
+  const schedulers = new KnownSchedulers();
+  for (const name of names) schedulers.heard(name, NOW - 10);
+  schedulers.askedInVain(NOW);
+  let questions = 0;
+  /** Whom each of so many questions is put to. */
+  const ask = (count: number, now = NOW) =>
+    Array.from({ length: count }, () => {
+      const picked = schedulers.insteadOfGroup(now);
+      schedulers.asked(`q${questions}`, picked);
+      questions += 1;
+      return picked;
+    });
+  return { schedulers, ask };
+}
+
+const countOf = (asked: readonly (string | undefined)[], one: string | undefined) =>
+  asked.filter((other) => other === one).length;
+
+test('known schedulers - the group is asked as long as nobody was asked in vain, and again after a while', () => {
+  const schedulers = new KnownSchedulers();
+  schedulers.heard('a', NOW);
+  assert.is(schedulers.insteadOfGroup(NOW), undefined);
+  schedulers.askedInVain(NOW);
+  assert.is(schedulers.insteadOfGroup(NOW + BY_NAME_MS - 1), 'a');
+  assert.is(schedulers.insteadOfGroup(NOW + BY_NAME_MS), undefined);
+});
+
+test('known schedulers - nobody is asked by name who was never heard, or not for a minute', () => {
+  assert.equal(asking().ask(3), [undefined, undefined, undefined]);
+  const { schedulers } = asking('a');
+  schedulers.askedInVain(NOW + 60_000 - 11);
+  assert.is(schedulers.insteadOfGroup(NOW + 60_000 - 11), 'a');
+  assert.is(schedulers.insteadOfGroup(NOW + 60_000 - 10), undefined);
+});
+
+test('known schedulers - who was not heard for a minute is forgotten when somebody new is', () => {
+  const { schedulers } = asking('a', 'b');
+  schedulers.heard('b', NOW);
+  schedulers.heard('c', NOW + 60_000 - 10);
+  const others = Array.from({ length: 6 }, () => schedulers.another('q', 0));
+  assert.equal(new Set(others), new Set(['b', 'c']));
+});
+
+test('known schedulers - those that owe as little are asked in turn, and the group one time in sixty-four', () => {
+  const asked = asking('a', 'b', 'c').ask(640);
+  assert.is(countOf(asked, undefined), 10);
+  for (const name of ['a', 'b', 'c']) assert.is(countOf(asked, name), 210, name);
+  const { schedulers, ask } = asking('a', 'b');
+  const answered = Array.from({ length: 20 }, (_, question) => {
+    const [picked] = ask(1);
+    schedulers.settled(`q${question}`);
+    return picked;
+  });
+  assert.is(countOf(answered, 'a'), 10, 'also where nobody owes anything');
+});
+
+test('known schedulers - who owes more than others is not asked', () => {
+  const { schedulers, ask } = asking('a', 'b');
+  const asked = ask(20);
+  for (const [question, name] of asked.entries()) if (name === 'b') schedulers.settled(`q${question}`);
+  assert.equal(ask(9), Array(9).fill('b'));
+});
+
+test('known schedulers - what was put to somebody else counts as owed until the first one is heard', () => {
+  const { schedulers, ask } = asking('a', 'b');
+  const asked = ask(8);
+  for (const [question, name] of asked.entries()) if (name === 'a') schedulers.asked(`q${question}`, undefined);
+  for (const [question, name] of asked.entries()) if (name === 'b') schedulers.settled(`q${question}`);
+  assert.equal(ask(3), ['b', 'b', 'b']);
+  schedulers.heard('a', NOW);
+  assert.equal(ask(3), ['a', 'a', 'a']);
+});
+
+test('known schedulers - another is one that was heard since, and not the one that was asked before', () => {
+  const { schedulers } = asking('a', 'b');
+  schedulers.heard('b', NOW);
+  schedulers.asked('q', 'b');
+  assert.is(schedulers.another('q', NOW - 11), 'a');
+  assert.is(schedulers.another('q', NOW - 10), undefined);
+  assert.is(schedulers.another('other', NOW - 10), 'b');
+});
+
+test('known schedulers - when the clock is set back nothing was heard yet, and nobody was asked in vain', () => {
+  const { schedulers, ask } = asking('a');
+  assert.is(schedulers.latestSince(NOW - 11), 'a');
+  schedulers.forgetFuture(NOW);
+  assert.equal(ask(1), ['a']);
+  schedulers.forgetFuture(NOW - 10);
+  assert.is(schedulers.latestSince(0), 'a');
+  assert.equal(ask(1, NOW - 10), [undefined]);
+  schedulers.forgetFuture(NOW - 100);
+  assert.is(schedulers.latestSince(0), undefined);
+  assert.is(schedulers.another('q', NOW - 101), 'a', 'it is known as before');
+  assert.is(schedulers.another('q', NOW - 100), undefined);
+});
+
+test.run();
