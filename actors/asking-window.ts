@@ -44,7 +44,7 @@ export class AskingWindow {
   /** Those that take up room no longer, and may be answered all the same. */
   readonly #forgotten = new PassingMap<string, Asked>();
   /** How much was forgotten since anything was answered. */
-  #lostInSilence = 0;
+  #forgottenSince = 0;
   /** For how much there is room because answers come in time. */
   #inTime = LEAST;
   /** How many were ever put. */
@@ -81,7 +81,7 @@ export class AskingWindow {
     if (asked === undefined) return;
     // Whoever answers an earlier round, which is of no use, is behind and not gone.
     this.#heardAt = now;
-    this.#lostInSilence = 0;
+    this.#forgottenSince = 0;
     if (asked.round !== round) return;
     this.#take(question);
     this.#forgotten.delete(question);
@@ -113,7 +113,7 @@ export class AskingWindow {
   }
 
   get #room(): number {
-    return Math.max(LEAST, this.#inTime - this.#lostInSilence, this.#answered + this.#answeredBefore);
+    return Math.max(LEAST, this.#inTime - this.#forgottenSince, this.#answered + this.#answeredBefore);
   }
 
   #learn(more: number): void {
@@ -135,7 +135,7 @@ export class AskingWindow {
       if (!this.#isLost(asked, now)) return;
       this.#take(question);
       this.#forgotten.set(question, asked);
-      this.#lostInSilence += asked.size;
+      this.#forgottenSince += asked.size;
     }
   }
 

@@ -29,8 +29,9 @@ export function wakeRequest(work: Work, request: string, isEarly = false): void 
       return failRequest(work, request, { type: 'TIMED_OUT', reason: timedOutBecause(state, open, turn.now) });
     }
     if (open.lastUntil !== undefined) return waitedInVain(work, request, open);
-    // Why it had no host when it was heard of last may long be true no more.
+    // Why it had no host when it was heard of last may long be true no more; and whoever is at it drops it now.
     open.lastUntil = turn.now + work.patience.firstMs;
+    state.window.giveUp(request);
   } else if (!isEarly && state.window.isUnderWay(request, turn.now)) {
     return askAgainLater(work, request, open);
   }

@@ -8,29 +8,32 @@ import { PassingMap } from '../passing-map.ts';
 
 /** For so long after one was asked in vain, ms. */
 export const BY_NAME_MS = 10_000;
-/** One in so many of those questions goes to the group all the same: so somebody new is heard of. */
+/** One in so many new questions goes to the group all the same: so somebody new is heard of. */
 const GROUP_TAKES_ONE_IN = 64;
 /** Who was not heard for so long is forgotten, ms. */
 const FORGOTTEN_AFTER_MS = 60_000;
 
 interface Known {
+  readonly scheduler: Address;
   heardAt: number;
   /** How many questions were put to it by name that are not settled. */
   owes: number;
-  /** How many of those were put to somebody else since anything was heard of it. */
+  /** How many questions were put again that it owed, since anything was heard of it. */
   inVain: number;
-  /** How many questions had been put by name when it was picked last. */
+  /** How often somebody had been picked when it was picked last. */
   pickedAt: number;
 }
 
 export class KnownSchedulers {
   readonly #known = new Map<Address, Known>();
   /** Whom a question was put to by name. */
-  readonly #askedOf = new PassingMap<string, Address>();
+  readonly #askedOf = new PassingMap<string, Known>();
   #latest: { readonly scheduler: Address; readonly at: number } | null = null;
   #inVainAt = Number.NEGATIVE_INFINITY;
-  /** How many questions were put by name, or to the group in their stead. */
-  #put = 0;
+  /** How often somebody was picked. */
+  #picked = 0;
+  /** How many new questions were put by name, or to the group in their stead. */
+  #dealt = 0;
 
   /** @param now By the clock of every other time that is told here, ms. */
   heard(scheduler: Address, now: number): void {
@@ -44,7 +47,7 @@ export class KnownSchedulers {
     for (const [other, { heardAt }] of this.#known) {
       if (now - heardAt >= FORGOTTEN_AFTER_MS) this.#known.delete(other);
     }
-    this.#known.set(scheduler, { heardAt: now, owes: 0, inVain: 0, pickedAt: 0 });
+    this.#known.set(scheduler, { scheduler, heardAt: now, owes: 0, inVain: 0, pickedAt: 0 });
   }
 
   /** Who was heard last, if that was after then. */
@@ -58,7 +61,7 @@ export class KnownSchedulers {
     if (before !== undefined) before.inVain += 1;
     const known = scheduler === undefined ? undefined : this.#known.get(scheduler);
     if (known === undefined) return;
-    this.#askedOf.set(question, scheduler as Address);
+    this.#askedOf.set(question, known);
     known.owes += 1;
   }
 
@@ -74,44 +77,40 @@ export class KnownSchedulers {
 
   /** Another than the one who was asked before, who was heard after then, if there is one. */
   another(question: string, at: number): Address | undefined {
-    this.#put += 1;
-    return this.#leastOwing(at, this.#askedOf.get(question));
+    return this.#leastOwing(at, this.#askedOf.get(question)?.scheduler);
   }
 
   /** Who is to be asked rather than the group, if anybody is. */
   insteadOfGroup(now: number): Address | undefined {
     if (now - this.#inVainAt >= BY_NAME_MS) return undefined;
-    this.#put += 1;
-    if (this.#put % GROUP_TAKES_ONE_IN === 0) return undefined;
+    this.#dealt += 1;
+    if (this.#dealt % GROUP_TAKES_ONE_IN === 0) return undefined;
     return this.#leastOwing(now - FORGOTTEN_AFTER_MS, undefined);
   }
 
   /** The clock may have been set back: nothing was heard, and nobody asked, at a time that is still to come. */
   forgetFuture(now: number): void {
     if (this.#inVainAt > now) this.#inVainAt = Number.NEGATIVE_INFINITY;
-    if (this.#latest === null || this.#latest.at <= now) return;
-    this.#latest = null;
+    if (this.#latest !== null && this.#latest.at > now) this.#latest = null;
     for (const known of this.#known.values()) known.heardAt = Math.min(known.heardAt, now);
   }
 
   /** Of several that owe as little, the one that was picked longest ago. */
   #leastOwing(heardAfter: number, butFor: Address | undefined): Address | undefined {
     let least: Known | undefined;
-    let picked: Address | undefined;
-    for (const [scheduler, known] of this.#known) {
-      if (known.heardAt <= heardAfter || scheduler === butFor) continue;
+    for (const known of this.#known.values()) {
+      if (known.heardAt <= heardAfter || known.scheduler === butFor) continue;
       const less = least === undefined ? -1 : known.owes + known.inVain - (least.owes + least.inVain);
       if (less > 0 || (less === 0 && known.pickedAt > (least as Known).pickedAt)) continue;
       least = known;
-      picked = scheduler;
     }
-    if (least !== undefined) least.pickedAt = this.#put;
-    return picked;
+    this.#picked += 1;
+    if (least !== undefined) least.pickedAt = this.#picked;
+    return least?.scheduler;
   }
 
   #settle(question: string): Known | undefined {
-    const scheduler = this.#askedOf.take(question);
-    const known = scheduler === undefined ? undefined : this.#known.get(scheduler);
+    const known = this.#askedOf.take(question);
     if (known !== undefined) known.owes -= 1;
     return known;
   }

@@ -513,6 +513,23 @@ test('conductor - a request that waits is asked for again, and nobody was asked 
   assert.equal(askedFor(on, names(1, 5)), { [SCHEDULERS]: 4 });
 });
 
+test('conductor - one that waits is asked for a last time when its time is over, though it is under way', () => {
+  const on = desk();
+  const endsAt = on.now + 20_000;
+  accept(on, 0, 1, { waitMs: 20_000 });
+  endAll(on, ['r0'], GROUP[0], 'parked');
+  accept(on, 1, 4);
+  while (on.pass(100).flatMap(askedIn).includes('r0') === false);
+  for (const request of names(1, 4)) {
+    on.pass((endsAt - on.now) / 2);
+    endAll(on, [request], GROUP[0], 'no-valid-host');
+  }
+  assert.ok(on.state.window.isUnderWay('r0', on.now));
+  const selects = on.pass(endsAt - on.now).flatMap((turned) => sentOf(turned, 'select'));
+  const last = selects.filter(({ message }) => message.request === 'r0').at(-1)?.message;
+  assert.is(last?.waits?.last, true);
+});
+
 test('conductor - of schedulers that take long, but answer, each is asked for its share, and little in vain', () => {
   const on = desk();
   const random = seededRandom('slow');

@@ -53,6 +53,16 @@ test('known schedulers - who was not heard for a minute is forgotten when somebo
   assert.equal(new Set(others), new Set(['b', 'c']));
 });
 
+test('known schedulers - what one owed that was forgotten is of no account when it is back', () => {
+  const { schedulers, ask } = asking('a');
+  ask(5);
+  schedulers.heard('b', NOW + 60_000);
+  schedulers.heard('a', NOW + 60_000);
+  schedulers.askedInVain(NOW + 60_000);
+  for (let question = 0; question < 5; question += 1) schedulers.settled(`q${question}`);
+  assert.is(countOf(ask(10, NOW + 60_000), 'a'), 5);
+});
+
 test('known schedulers - those that owe as little are asked in turn, and the group one time in sixty-four', () => {
   const asked = asking('a', 'b', 'c').ask(640);
   assert.is(countOf(asked, undefined), 10);
@@ -104,6 +114,22 @@ test('known schedulers - when the clock is set back nothing was heard yet, and n
   assert.is(schedulers.latestSince(0), undefined);
   assert.is(schedulers.another('q', NOW - 101), 'a', 'it is known as before');
   assert.is(schedulers.another('q', NOW - 100), undefined);
+});
+
+test('known schedulers - when the clock is set back, who answers at once hides nothing that was heard later', () => {
+  const { schedulers } = asking('a', 'b');
+  schedulers.heard('a', NOW - 3_600_000);
+  schedulers.forgetFuture(NOW - 3_600_000);
+  assert.is(schedulers.another('q', NOW - 3_600_000), undefined);
+});
+
+test('known schedulers - what is asked again takes nothing from what the group is left', () => {
+  const { schedulers, ask } = asking('a', 'b');
+  const asked = Array.from({ length: 128 }, () => {
+    schedulers.another('q', 0);
+    return ask(1)[0];
+  });
+  assert.is(countOf(asked, undefined), 2);
 });
 
 test.run();
