@@ -18,7 +18,7 @@ export const UNASKED_WAKE = 'unasked';
 
 /**
  * No scheduler has answered: ask again, unless the request has waited for too long.
- * @param isEarly A scheduler came up before it was time: what an earlier one was asked is lost.
+ * @param isEarly A scheduler came up before it was time: what an earlier one was asked may be lost.
  */
 export function wakeRequest(work: Work, request: string, isEarly = false): void {
   const { state, turn } = work;
