@@ -222,13 +222,17 @@ test('a table of which a snapshot was taken while rows came keeps nothing of wha
   assert.is(byKey(allOf(rows, 100)).size, 200);
   collect();
   const before = process.memoryUsage().heapUsed;
+  // Some engines (V8 14, of Node 26) put each string that is a key into their table of names, where it is old at once.
+  const keys: string[] = [];
   for (let n = 0; n < 20_000; n += 1) {
-    counted.set(`passing ${n}`.padEnd(2_000), { count: n });
-    counted.delete(`passing ${n - 500}`.padEnd(2_000));
+    const key = Array.from({ length: 64 }, (_, at) => ({ n, at })) as unknown as string;
+    keys.push(key);
+    counted.set(key, { count: n });
+    if (n >= 100) assert.ok(counted.delete(keys.shift() as string));
   }
   for (let times = 0; times < 3; times += 1) collect({ type: 'minor' });
   const kept = (process.memoryUsage().heapUsed - before) / 20_000;
-  assert.ok(kept < 500, `${kept} bytes of each`);
+  assert.ok(kept < 250, `${kept} bytes of each`);
 });
 
 test.run();

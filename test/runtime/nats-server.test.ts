@@ -47,7 +47,8 @@ async function withPrograms(programs: Record<string, string>, run: (root: string
     delete process.env.CELLWRIGHT_NATS_SERVER;
     await run(root);
   } finally {
-    process.env = before;
+    for (const name of Object.keys(process.env)) if (!(name in before)) delete process.env[name];
+    Object.assign(process.env, before);
     await rm(root, { recursive: true, force: true });
   }
 }
