@@ -126,20 +126,21 @@ export const OF_SHARDS: readonly Safeguard[] = [
     name: 'a scheduler has a round of asking for itself',
     without: takenTwice,
     placementShards: 4,
-    fromSeed: 130,
+    fromSeed: 145,
     breaks: /^(?:one home|no orphan):/,
   },
   {
     name: 'claims of earlier rounds are void after a recall',
     without: forgettingFences(({ refusal }) => refusal === null),
     placementShards: 4,
+    fromSeed: 8,
     breaks: /^(?:one home|no orphan):/,
   },
   {
     name: 'first claims that were refused stay refused',
     without: refusedClaimsAgain(forgettingFences(({ refusal }) => refusal !== null)),
     placementShards: 4,
-    fromSeed: 360,
+    fromSeed: 393,
     breaks: /^(?:one home|no orphan):/,
   },
   {
@@ -158,7 +159,7 @@ export const OF_SHARDS: readonly Safeguard[] = [
     name: 'a shard says what is in doubt',
     without: sayingNothingOfDoubt,
     placementShards: 4,
-    fromSeed: 50,
+    fromSeed: 55,
     breaks: /^half seen:/,
   },
   {
@@ -177,7 +178,7 @@ export const OF_SHARDS: readonly Safeguard[] = [
     name: 'nothing else is decided for a consumer while a change of it is in doubt',
     without: forgetting('placement', (state) => (state as PlacementState).holds.doubtful.clear()),
     placementShards: 4,
-    fromSeed: 50,
+    fromSeed: 55,
     breaks: /^(?:all or nothing|half seen|replay):/,
   },
   {
@@ -190,7 +191,7 @@ export const OF_SHARDS: readonly Safeguard[] = [
     name: 'a shard grants nothing to a group that keeps together before it is told that the group is its own',
     without: owningEveryGroup,
     placementShards: 4,
-    fromSeed: 170,
+    fromSeed: 227,
     breaks: /^groups:/,
   },
   {
@@ -200,6 +201,6 @@ export const OF_SHARDS: readonly Safeguard[] = [
       for (const consumer of holding.values()) if (consumer.order !== undefined) consumer.order = 0;
     }),
     breaks: /^(?:one home|no orphan):/,
-    fromSeed: 330,
+    fromSeed: 332,
   },
 ];

@@ -1,5 +1,5 @@
 // Area: simulation. Whole deployments of production actors, each decided by a seed, to the byte; a run that fails is
-// told in short. The suite's own thousand seeds are run by seeds-*.test.ts.
+// told in short. The suite's own seeds are run by seeds.test.ts.
 
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
