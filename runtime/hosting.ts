@@ -101,6 +101,8 @@ export interface Hosting {
   /** Takes a role off the bus: nothing more comes, what has come is handed on. */
   leave(owner: Address): Promise<void>;
   stats(): Readonly<Record<Address, Readonly<Record<string, number>>>>;
+  /** Why an actor that is hosted here lets nothing out at present, where that is known. */
+  heldUpBy(address: Address): string | undefined;
   /** How this process stands to each actor that has a lease. */
   standings(): Readonly<Record<Address, Standing>>;
   /** Hands over what is owned, in order; it is over when others can have it. */
@@ -281,6 +283,7 @@ export function hostingOf(options: HostingOptions): Hosting {
       for (const [address, as] of announced) if (isServed(address)) announce(address, as);
     },
     leave,
+    heldUpBy: (address) => hosts.get(address)?.heldUpBy(),
     stats: () => Object.fromEntries([...hosts.keys()].map((address) => [address, statsOf(address)])),
     standings: () => Object.fromEntries([...keepers].map(([address, keeper]) => [address, keeper.standing])),
     async handOver() {

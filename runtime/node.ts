@@ -107,7 +107,8 @@ export async function startNode(options: NodeOptions): Promise<Node> {
   });
   const outbox = outboxOf({ bus, clock, subjects, events: options.events ?? true, onError });
   const timeoutMs = Math.min(leaseTtlMs + ASK_TIMEOUT_MS, MOST_ASK_TIMEOUT_MS);
-  const asker = asking({ name, bus, clock, outbox, subjects, timeoutMs, onError });
+  const heldUpBy = (address: Address) => hosting.heldUpBy(address);
+  const asker = asking({ name, bus, clock, outbox, subjects, timeoutMs, heldUpBy, onError });
   const maxMailbox = options.maxMailbox ?? DEFAULT_MAX_MAILBOX;
   const leases = leasesOf(options, { nats, subjects, ttlMs: leaseTtlMs });
   const hosting = hostingOf({

@@ -62,6 +62,8 @@ export interface ActorHost {
   waiting(): number;
   /** How long it will take, by the pace of late, until what waits now is decided, ms. */
   retryAfterMs(): number;
+  /** Why nothing is let out at present, where that is known: the journal takes nothing more, or the lease is in doubt. */
+  heldUpBy(): string | undefined;
   /** Whether what is put into the mailbox will be decided, or at least was when this was asked. */
   isUp(): boolean;
   /**
@@ -233,6 +235,14 @@ class HostedActor<State, Incoming extends Message, Recorded> implements ActorHos
     // With nothing decided there is no pace: it may take as long again.
     const neededMs = this.#busyDecided === 0 ? elapsedMs : (elapsedMs / this.#busyDecided) * this.#mailbox.length;
     return Math.ceil(Math.min(RETRY_AFTER_MS.most, Math.max(RETRY_AFTER_MS.least, neededMs)));
+  }
+
+  heldUpBy(): string | undefined {
+    // Whoever stands by is held up by nothing.
+    if (this.#phase !== 'running') return undefined;
+    const tenure = this.#tenure;
+    if (this.journal.refusal !== undefined || tenure === undefined || tenure.holds()) return this.journal.refusal;
+    return `its lease is not renewed${tenure.refusal === undefined ? '' : `: ${tenure.refusal}`}`;
   }
 
   isUp(): boolean {

@@ -49,6 +49,8 @@ export interface AskingOptions {
   readonly subjects: Subjects;
   /** How long to wait for an answer, ms. */
   readonly timeoutMs: number;
+  /** Why an actor cannot answer at present, where this process knows it. Default: it never does. */
+  heldUpBy?(to: Address): string | undefined;
   onError(error: unknown, what: string): void;
 }
 
@@ -166,7 +168,7 @@ export function asking(options: AskingOptions): Asking {
         };
         const deadline = clock.after(waitMs, () => {
           settle(ask, waiting);
-          reject(waiting.unheard ? noOwner(to) : new TimeoutError(`'${to}'`, waitMs));
+          reject(waiting.unheard ? noOwner(to) : unanswered(to, waitMs, options.heldUpBy?.(to)));
         });
         const waiting: Pending = {
           to,
@@ -210,6 +212,12 @@ export function asking(options: AskingOptions): Asking {
 }
 
 const stopping = () => new CellwrightError('closed', 'the node is stopping', { retryable: true });
+
+function unanswered(address: Address, afterMs: number, because: string | undefined): TimeoutError {
+  if (because === undefined) return new TimeoutError(`'${address}'`, afterMs);
+  const said = `'${address}' did not answer within ${afterMs} ms, and the outcome is unknown: ${because}`;
+  return new TimeoutError('', afterMs, said);
+}
 
 function noOwner(address: Address): CellwrightError {
   return new CellwrightError('no-owner', `no node serves '${address}' now; try again later`, { retryable: true });

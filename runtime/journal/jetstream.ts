@@ -230,8 +230,10 @@ function jetStreamJournal<R>(owner: Address, options: JetStreamJournalsOptions, 
     return sequence < last ? { id, sequence, removed: last } : { id, sequence };
   }
 
+  const refusalOf = (reason: string) => `the server takes nothing more for journal '${stream}': ${reason}`;
+
   function onRefused(reason: string): void {
-    const message = `the server takes nothing more for journal '${stream}': ${reason}; '${owner}' waits for it`;
+    const message = `${refusalOf(reason)}; '${owner}' waits for it`;
     options.onError?.(new CellwrightError('journal-refused', message, { retryable: true }), stream);
   }
 
@@ -261,6 +263,10 @@ function jetStreamJournal<R>(owner: Address, options: JetStreamJournalsOptions, 
           if (position === bodies.length - 1) done(null);
         });
       });
+    },
+    get refusal() {
+      const reason = writer?.refusal;
+      return reason === undefined ? undefined : refusalOf(reason);
     },
     get wantsSnapshot() {
       return !isSaving && recordsSince >= due && bytesSince >= RECORDED_FOR_SNAPSHOT * snapshotBytes;

@@ -27,6 +27,8 @@ export interface Journal<R> {
    * somebody else may own it.
    */
   append(records: readonly R[], done: (error: Error | null) => void): void;
+  /** Why nothing is stored at present, where that is known: the last entry is sent again until it is. */
+  readonly refusal?: string | undefined;
   /** Whether so much was recorded since the last snapshot that another one is due, and none is being taken. */
   readonly wantsSnapshot: boolean;
   /**

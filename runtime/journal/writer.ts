@@ -50,6 +50,8 @@ export interface WriterOptions {
 }
 
 export interface Writer {
+  /** Why nothing is stored at present, as `onRefused` was told last; undefined while all is well. */
+  readonly refusal: string | undefined;
   /** `stored` is called in the order of the appends, with the entry's number in the stream. */
   append(body: Uint8Array, stored: (sequence: number) => void): void;
   close(): void;
@@ -217,6 +219,9 @@ export function journalWriter(options: WriterOptions): Writer {
   watch();
 
   return {
+    get refusal() {
+      return [...refusals].at(-1);
+    },
     append(body, stored) {
       if (broken !== undefined) return onBroken(broken);
       n += 1;

@@ -12,6 +12,8 @@ export interface Tenure {
   readonly epoch: number;
   /** Whether the lease is this process's for certain. False means that it may be another's by now. */
   holds(): boolean;
+  /** Why it was not renewed last; undefined where it was. */
+  readonly refusal?: string | undefined;
 }
 
 export interface RenewedTenure extends Tenure {
@@ -118,6 +120,9 @@ export function renewedTenure(options: TenureOptions): RenewedTenure {
   return {
     get epoch() {
       return revision;
+    },
+    get refusal() {
+      return [...told.keys()].at(-1);
     },
     holds: () => !over && clock.monotonic() < trustedUntil,
     async end() {

@@ -18,7 +18,7 @@ const test = suite('asking');
 const CELL = 'cell/c1';
 const LIMIT_MS = 8_000;
 
-function rig() {
+function rig(heldUpBy: (to: string) => string | undefined = () => undefined) {
   const clock = virtualClock();
   const server = memoryServer({ clock });
   const subjects = subjectsOf();
@@ -27,7 +27,7 @@ function rig() {
     throw error;
   };
   const outbox = outboxOf({ bus, clock, subjects, events: false, onError });
-  const asker = asking({ name: 'n1', bus, clock, outbox, subjects, timeoutMs: LIMIT_MS, onError });
+  const asker = asking({ name: 'n1', bus, clock, outbox, subjects, timeoutMs: LIMIT_MS, heldUpBy, onError });
   const heard: { readonly ask: number; readonly at: number }[] = [];
 
   function say(own: MemoryBus, message: object, to = asker.address): void {
@@ -127,6 +127,14 @@ test('asking - when the owner hears and is silent, the outcome is unknown, and i
   serve(false);
   assert.is(((await failureOf(() => done(ask()))) as CellwrightError).code, 'timeout');
   assert.ok(heard.length >= 2 && heard.length <= 4, `${heard.length} times`);
+});
+
+test('asking - it is told why the owner is silent, where that is known here', async () => {
+  const { ask, serve, done } = rig((to) => `the journal of ${to} is full`);
+  serve(false);
+  const { code, message, retryable } = (await failureOf(() => done(ask()))) as CellwrightError;
+  assert.equal([code, retryable], ['timeout', true]);
+  assert.match(message, /'cell\/c1' did not answer within 8000 ms, .* unknown: the journal of cell\/c1 is full$/);
 });
 
 test('asking - many questions that nobody hears cost few messages', async () => {

@@ -481,8 +481,10 @@ test('journal - while the server has no room an append waits, which is told once
     assert.is(stored, 0);
     assert.equal([told[0]?.code, told[0]?.retryable], ['journal-refused', true]);
     assert.match(told[0]?.message ?? '', /journal 'cw-placement-0-journal': .*(resource|storage|space)/);
+    assert.ok(told[0]?.message.startsWith(`${journal.refusal}; `), journal.refusal);
     await streams.delete('filler');
     await Promise.all(waiting);
+    assert.is(journal.refusal, undefined);
     assert.is(told.length, 1);
     const { records } = await onJetStream(bus)<Noted>(OWNER).open();
     assert.equal(

@@ -275,6 +275,18 @@ test('lease - messages that wait for it have a limit, and are forgotten when it 
   assert.not.ok(host.isUp());
 });
 
+test('lease - it is known why nothing is let out: the journal takes nothing more, or the lease is not renewed', async () => {
+  const { tenure, doubt } = held();
+  const { host, journal } = await started({ tenure: { ...tenure, refusal: 'no room' } });
+  assert.is(host.heldUpBy(), undefined);
+  doubt(true);
+  assert.is(host.heldUpBy(), 'its lease is not renewed: no room');
+  Object.assign(journal, { refusal: 'the journal is full' });
+  assert.is(host.heldUpBy(), 'the journal is full');
+  await host.stop();
+  assert.is(host.heldUpBy(), undefined, 'whoever does not own it is held up by nothing');
+});
+
 test('lease - what the state owes is done only when the lease is certain', async () => {
   const { tenure, doubt } = held();
   doubt(true);

@@ -63,6 +63,7 @@ const counter: Actor<Counter, Order, number> = {
 
 export interface Rig {
   host: ActorHost;
+  journal: Journal<number>;
   clock: VirtualClock;
   /** What was let out, in order: messages by their word, events as `event: <word>`. */
   out: string[];
@@ -132,7 +133,7 @@ export async function started(more: Circumstances = {}): Promise<Rig> {
     for (const order of orders) assert.ok(host.deliver(order, 'test'));
     clock.runUntilIdle({ untilMs: clock.now() });
   };
-  return { host, clock, out, unacknowledged, kept, failures, take };
+  return { host, journal, clock, out, unacknowledged, kept, failures, take };
 }
 
 /** What is let out for a word. */
