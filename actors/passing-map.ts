@@ -3,7 +3,7 @@
 // nor is what stood there, though it was deleted long ago. Measured in a process that built 7,000 instances a second,
 // a third of all that was allocated grew old that way. Here the engine's Map holds numbers, by which values stand in a
 // list; what is deleted is taken off that list; and a Map of which much was deleted gives way to a new one, to whose table
-// no old one points. From V8 14 on (Node 26) keys that are strings grow old all the same; what they stand for does not.
+// no old one points. With V8 14.6 (Node 26) keys that are strings grow old all the same; what they stand for does not.
 
 /** So many are deleted at least, and as many as are left, before the engine's Map is made anew. */
 const RENEWED_AFTER = 32;

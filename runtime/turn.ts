@@ -62,7 +62,7 @@ export interface ActorHost {
   waiting(): number;
   /** How long it will take, by the pace of late, until what waits now is decided, ms. */
   retryAfterMs(): number;
-  /** Why nothing is let out at present, where that is known: the journal takes nothing more, or the lease is in doubt. */
+  /** Why nothing is let out at present, where that is known: the journal refuses it, or the lease is in doubt. */
   heldUpBy(): string | undefined;
   /** Whether what is put into the mailbox will be decided, or at least was when this was asked. */
   isUp(): boolean;

@@ -215,7 +215,7 @@ const stopping = () => new CellwrightError('closed', 'the node is stopping', { r
 
 function unanswered(address: Address, afterMs: number, because: string | undefined): TimeoutError {
   if (because === undefined) return new TimeoutError(`'${address}'`, afterMs);
-  const said = `'${address}' did not answer within ${afterMs} ms, and the outcome is unknown: ${because}`;
+  const said = `'${address}' did not answer within ${afterMs} ms, as ${because}; the outcome is unknown`;
   return new TimeoutError('', afterMs, said);
 }
 

@@ -50,7 +50,7 @@ export interface WriterOptions {
 }
 
 export interface Writer {
-  /** Why nothing is stored at present, as `onRefused` was told last; undefined while all is well. */
+  /** The last reason why what waits is not stored; undefined while all is well. */
   readonly refusal: string | undefined;
   /** `stored` is called in the order of the appends, with the entry's number in the stream. */
   append(body: Uint8Array, stored: (sequence: number) => void): void;
@@ -82,8 +82,9 @@ export function journalWriter(options: WriterOptions): Writer {
   let closed = false;
   let broken: CellwrightError | undefined;
   let looking = false;
-  /** Why nothing was stored, since something was last. */
+  /** Why nothing was stored, since something was last: all that was told, and the last. */
   const refusals = new Set<string>();
+  let refusal: string | undefined;
   let timer: Timer | undefined;
   // Nobody hears what is written while JetStream is not ready, and when there is no such stream any more.
   const subscription = bus.subscribe(`${inbox}.*`, acknowledged, { onUnheard: unheard });
@@ -130,11 +131,13 @@ export function journalWriter(options: WriterOptions): Writer {
     const entry = entries.shift() as Entry;
     before = sequence;
     refusals.clear();
+    refusal = undefined;
     if (entries.length > 0) begin();
     entry.stored(sequence);
   }
 
   function refused(reason: string): void {
+    refusal = reason;
     if (refusals.has(reason)) return;
     refusals.add(reason);
     onRefused(reason);
@@ -199,6 +202,7 @@ export function journalWriter(options: WriterOptions): Writer {
 
   function close(): void {
     closed = true;
+    refusal = undefined;
     timer?.cancel();
     subscription.unsubscribe();
     entries.length = 0;
@@ -220,7 +224,7 @@ export function journalWriter(options: WriterOptions): Writer {
 
   return {
     get refusal() {
-      return [...refusals].at(-1);
+      return refusal;
     },
     append(body, stored) {
       if (broken !== undefined) return onBroken(broken);

@@ -3,7 +3,7 @@
 
 import type { Address } from '../../actors/actor.ts';
 import type { Clock, Timer } from '../clock.ts';
-import { messageOf } from '../errors.ts';
+import { messageOf, TimeoutError } from '../errors.ts';
 import type { LeaseRecord, Leases } from './leases.ts';
 
 /** What an owner goes by: asked before every turn, so it costs no more than a look at the clock. */
@@ -12,7 +12,7 @@ export interface Tenure {
   readonly epoch: number;
   /** Whether the lease is this process's for certain. False means that it may be another's by now. */
   holds(): boolean;
-  /** Why it was not renewed last; undefined where it was. */
+  /** Why the last renewal failed; undefined where it did not. */
   readonly refusal?: string | undefined;
 }
 
@@ -56,6 +56,7 @@ export function renewedTenure(options: TenureOptions): RenewedTenure {
   let over = false;
   /** Why renewals have failed since one did not, and when each reason was told last. */
   const told = new Map<string, number>();
+  let refusal: string | undefined;
   let underWay: Promise<void> | undefined;
   let next: Timer | undefined;
   let stale: Timer | undefined;
@@ -85,6 +86,7 @@ export function renewedTenure(options: TenureOptions): RenewedTenure {
       if (written === null) return await refused();
       revision = written;
       told.clear();
+      refusal = undefined;
       if (over) return;
       trustedUntil = sentAt + ttlMs * TRUSTED_SHARE;
       watchTrust();
@@ -92,6 +94,7 @@ export function renewedTenure(options: TenureOptions): RenewedTenure {
       if (clock.monotonic() < trustedUntil) options.onRenewed();
     } catch (error) {
       if (over) return;
+      refusal = error instanceof TimeoutError ? 'the server does not answer' : messageOf(error);
       tell(error);
       renewAfter(ttlMs * RETRY_SHARE);
     }
@@ -122,7 +125,7 @@ export function renewedTenure(options: TenureOptions): RenewedTenure {
       return revision;
     },
     get refusal() {
-      return [...told.keys()].at(-1);
+      return refusal;
     },
     holds: () => !over && clock.monotonic() < trustedUntil,
     async end() {

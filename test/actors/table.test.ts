@@ -222,7 +222,7 @@ test('a table of which a snapshot was taken while rows came keeps nothing of wha
   assert.is(byKey(allOf(rows, 100)).size, 200);
   collect();
   const before = process.memoryUsage().heapUsed;
-  // Some engines (V8 14, of Node 26) put each string that is a key into their table of names, where it is old at once.
+  // Some engines (V8 14.6, of Node 26) put each string that is a key into their table of names, where it is old at once.
   const keys: string[] = [];
   for (let n = 0; n < 20_000; n += 1) {
     const key = Array.from({ length: 64 }, (_, at) => ({ n, at })) as unknown as string;

@@ -134,7 +134,10 @@ test('asking - it is told why the owner is silent, where that is known here', as
   serve(false);
   const { code, message, retryable } = (await failureOf(() => done(ask()))) as CellwrightError;
   assert.equal([code, retryable], ['timeout', true]);
-  assert.match(message, /'cell\/c1' did not answer within 8000 ms, .* unknown: the journal of cell\/c1 is full$/);
+  assert.match(
+    message,
+    /'cell\/c1' did not answer within 8000 ms, as the journal of cell\/c1 is full; the outcome is unknown$/,
+  );
 });
 
 test('asking - many questions that nobody hears cost few messages', async () => {

@@ -56,6 +56,7 @@ function played() {
       tail = last;
     },
     sent: () => sent,
+    refusal: () => writer.refusal,
     /** From now on nobody hears what is written. */
     goAway: () => server.unsubscribe(),
     append: () => writer.append(bytes('x'), (sequence) => stored.push(sequence)),
@@ -92,19 +93,23 @@ test('journal writer - an entry that nothing answers is sent again, which is tol
 });
 
 test('journal writer - each reason why an entry is not stored is told once, and again once something was stored', () => {
-  const { append, answers, told, stored, close } = played();
+  const { append, answers, told, stored, refusal, close } = played();
   append();
+  assert.is(refusal(), undefined);
   answers(() => null, 15_000);
-  answers(refusing('no room'), 15_000);
-  answers(refusing('no leader'), 15_000);
-  answers(refusing('no room'), 15_000);
+  for (const reason of ['no room', 'no leader', 'no room']) {
+    answers(refusing(reason), 15_000);
+    assert.is(refusal(), reason);
+  }
   assert.equal(told.splice(0), ['nothing is acknowledged for 10 s', 'no room', 'no leader']);
   answers(() => ({ seq: 7 }), 5_000);
   assert.equal(stored, [7]);
+  assert.is(refusal(), undefined);
   append();
   answers(refusing('no room'), 15_000);
   assert.equal(told, ['no room']);
   close();
+  assert.is(refusal(), undefined);
 });
 
 const WRONG_LAST_SEQUENCE = () => ({ error: { err_code: 10071, description: 'wrong last sequence' } });

@@ -23,8 +23,8 @@ interface Process {
   tenure: Tenure | undefined;
   /** Cut off, its reads and writes fail, and it hears of no change. */
   cutOff: boolean;
-  /** What its reads and writes fail with then. */
-  says: string;
+  /** What its reads and writes fail with then; undefined: nothing answers. */
+  says: string | undefined;
   /** The next so many writes are carried out, but their answers are lost. */
   losesAnswers: number;
   /** Its next attempts to open the actor fail of this. */
@@ -51,7 +51,7 @@ async function inRoom(run: (room: Room) => Promise<void>): Promise<void> {
 
   function through(one: Process): Leases {
     const reach = () => {
-      if (one.cutOff) throw new TimeoutError(one.says, TTL_MS);
+      if (one.cutOff) throw one.says === undefined ? new TimeoutError('the server', TTL_MS) : new Error(one.says);
     };
     return {
       async read(address) {
@@ -93,7 +93,7 @@ async function inRoom(run: (room: Room) => Promise<void>): Promise<void> {
         duties: [],
         tenure: undefined,
         cutOff: false,
-        says: 'the server',
+        says: undefined,
         losesAnswers: 0,
         failsOf: undefined,
         errors: [],
@@ -230,16 +230,25 @@ test('keeping - renewals that fail for long are tried as often, and told of once
     one.cutOff = true;
     await pass(59_000);
     assert.is(renewals(), 1);
+    assert.is(one.tenure?.refusal, 'the server does not answer');
     one.says = 'insufficient resources';
     await pass(1_000);
     assert.is(renewals(), 2, 'it is another reason');
+    assert.is(one.tenure?.refusal, 'insufficient resources');
     await pass(65_000);
     assert.is(renewals(), 3);
+    one.says = undefined;
+    await pass(1_000);
+    one.says = 'insufficient resources';
+    await pass(1_000);
+    assert.is(renewals(), 4);
+    assert.is(one.tenure?.refusal, 'insufficient resources', 'though that is not told again yet');
     one.cutOff = false;
     await until(() => serves(one));
+    assert.is(one.tenure?.refusal, undefined);
     one.cutOff = true;
     await pass(TTL_MS);
-    assert.is(renewals(), 4, 'it had been renewed meanwhile');
+    assert.is(renewals(), 5, 'it had been renewed meanwhile');
   }));
 
 test('keeping - renewals whose answers are lost are taken for its own', () =>
