@@ -74,8 +74,10 @@ export function journalWriter(options: WriterOptions): Writer {
   const inbox = bus.inbox();
   /** The first one is under way, the others wait for it. */
   const entries: Entry[] = [];
-  /** Since when the first one is under way, and when it was sent last. */
-  const sent = { first: 0, last: 0 };
+  /** When the first one was sent last. */
+  let sentAt = 0;
+  /** Since when it is under way without being refused. */
+  let silentSince = 0;
   /** The number in the stream of the entry before the first. */
   let before = begun;
   let n = 0;
@@ -92,14 +94,14 @@ export function journalWriter(options: WriterOptions): Writer {
   const idOf = (entry: Entry) => `${epoch}-${entry.n}`;
 
   function begin(): void {
-    sent.first = clock.monotonic();
+    silentSince = clock.monotonic();
     send();
   }
 
   function send(): void {
     const [entry] = entries;
     if (entry === undefined || closed) return;
-    sent.last = clock.monotonic();
+    sentAt = clock.monotonic();
     const headers = { 'Nats-Msg-Id': idOf(entry), 'Nats-Expected-Last-Sequence': String(before) };
     try {
       bus.publish(subject, entry.body, { reply: `${inbox}.${entry.n}`, headers });
@@ -122,7 +124,7 @@ export function journalWriter(options: WriterOptions): Writer {
   }
 
   function unheard(): void {
-    sent.last = Number.NEGATIVE_INFINITY;
+    sentAt = Number.NEGATIVE_INFINITY;
     void lookAtTail(() => {});
   }
 
@@ -137,6 +139,11 @@ export function journalWriter(options: WriterOptions): Writer {
   }
 
   function refused(reason: string): void {
+    silentSince = clock.monotonic();
+    note(reason);
+  }
+
+  function note(reason: string): void {
     refusal = reason;
     if (refusals.has(reason)) return;
     refusals.add(reason);
@@ -212,10 +219,8 @@ export function journalWriter(options: WriterOptions): Writer {
     timer = clock.after(RESEND_AFTER_MS / 3, () => {
       if (entries.length > 0) {
         const now = clock.monotonic();
-        if (now - sent.last >= RESEND_AFTER_MS && bus.connected) send();
-        if (refusals.size === 0 && now - sent.first >= SILENT_AFTER_MS) {
-          refused(`nothing is acknowledged for ${SILENT_AFTER_MS / 1_000} s`);
-        }
+        if (now - sentAt >= RESEND_AFTER_MS && bus.connected) send();
+        if (now - silentSince >= SILENT_AFTER_MS) note(`nothing is acknowledged for ${SILENT_AFTER_MS / 1_000} s`);
       }
       if (!closed) watch();
     });

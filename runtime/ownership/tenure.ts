@@ -111,6 +111,7 @@ export function renewedTenure(options: TenureOptions): RenewedTenure {
   /** The lease has changed: by another, or by a renewal of our own whose answer was lost. */
   async function refused(): Promise<void> {
     const { record: found, revision: at } = await leases.read(address);
+    refusal = undefined;
     if (found?.holder === record.holder) revision = at;
     if (over) return;
     if (found?.holder === record.holder) renewAfter(0);

@@ -101,6 +101,8 @@ test('journal writer - each reason why an entry is not stored is told once, and 
     answers(refusing(reason), 15_000);
     assert.is(refusal(), reason);
   }
+  answers(() => null, 15_000);
+  assert.is(refusal(), 'nothing is acknowledged for 10 s');
   assert.equal(told.splice(0), ['nothing is acknowledged for 10 s', 'no room', 'no leader']);
   answers(() => ({ seq: 7 }), 5_000);
   assert.equal(stored, [7]);
