@@ -36,7 +36,7 @@ export function wakeRequest(work: Work, request: string, isEarly = false): void 
     return askAgainLater(work, request, open);
   }
   if (isEarly) state.window.giveUp(request);
-  else if (open.unanswered > 0) state.schedulers.askedInVain(turn.now);
+  else if (open.unanswered > 0) state.schedulers.askedInVain(request, open.askedAt, turn.now);
   // It may have been left behind the window since it was to be asked for again.
   if (!state.again.has(request)) open.repeats += 1;
   const wake = wakeId(REQUEST_WAKE, request);

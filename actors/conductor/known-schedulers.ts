@@ -6,19 +6,25 @@
 import type { Address } from '../actor.ts';
 import { PassingMap } from '../passing-map.ts';
 
-/** For so long after one was asked in vain, ms. */
+/** For at least so long after one was asked in vain, ms. */
 export const BY_NAME_MS = 10_000;
 /** One in so many new questions goes to the group all the same: so somebody new is heard of. */
 const GROUP_TAKES_ONE_IN = 64;
+/** And until so many were not in vain: where requests come seldom, one is in doubt for longer. */
+export const BY_NAME_QUESTIONS = 3 * GROUP_TAKES_ONE_IN;
+/** But for no longer than this after one was asked in vain, ms: the server has taken whoever is gone for gone by then. */
+export const BY_NAME_MOST_MS = 600_000;
+/** Who was not heard for so long is asked only if none other was heard since, ms. */
+const LATELY_MS = 60_000;
 /** Who was not heard for so long is forgotten, ms. */
-const FORGOTTEN_AFTER_MS = 60_000;
+const FORGOTTEN_AFTER_MS = BY_NAME_MOST_MS;
 
 interface Known {
   readonly scheduler: Address;
   heardAt: number;
   /** How many questions were put to it by name that are not settled. */
   owes: number;
-  /** How many questions were put again that it owed, since anything was heard of it. */
+  /** How many questions were put again that it owed, or may have owed, since anything was heard of it. */
   inVain: number;
   /** How often somebody had been picked when it was picked last. */
   pickedAt: number;
@@ -29,7 +35,9 @@ export class KnownSchedulers {
   /** Whom a question was put to by name. */
   readonly #askedOf = new PassingMap<string, Known>();
   #latest: { readonly scheduler: Address; readonly at: number } | null = null;
+  /** When somebody was asked in vain last, and how many new questions had been dealt by then. */
   #inVainAt = Number.NEGATIVE_INFINITY;
+  #dealtByThen = 0;
   /** How often somebody was picked. */
   #picked = 0;
   /** How many new questions were put by name, or to the group in their stead. */
@@ -70,22 +78,28 @@ export class KnownSchedulers {
     this.#settle(question);
   }
 
-  /** Somebody was asked in vain, be it by name or by the group. */
-  askedInVain(now: number): void {
+  /** A question that was put then is to be put again, as nobody answers it. */
+  askedInVain(question: string, askedAt: number, now: number): void {
     this.#inVainAt = now;
+    this.#dealtByThen = this.#dealt;
+    if (this.#askedOf.get(question) !== undefined) return;
+    // Whom the group dealt it to is not known: it may be any of those that were not heard since.
+    for (const known of this.#known.values()) if (known.heardAt <= askedAt) known.inVain += 1;
   }
 
-  /** Another than the one who was asked before, who was heard after then, if there is one. */
+  /** Another than the one who was asked before: one that was heard after then, or whoever is the likeliest to be there. */
   another(question: string, at: number): Address | undefined {
-    return this.#leastOwing(at, this.#askedOf.get(question)?.scheduler);
+    const before = this.#askedOf.get(question)?.scheduler;
+    return this.#leastOwing(at, before) ?? this.#likeliest(before);
   }
 
   /** Who is to be asked rather than the group, if anybody is. */
   insteadOfGroup(now: number): Address | undefined {
-    if (now - this.#inVainAt >= BY_NAME_MS) return undefined;
+    const isCertain = this.#dealt - this.#dealtByThen >= BY_NAME_QUESTIONS;
+    if (now - this.#inVainAt >= (isCertain ? BY_NAME_MS : BY_NAME_MOST_MS)) return undefined;
     this.#dealt += 1;
     if (this.#dealt % GROUP_TAKES_ONE_IN === 0) return undefined;
-    return this.#leastOwing(now - FORGOTTEN_AFTER_MS, undefined);
+    return this.#leastOwing(now - LATELY_MS, undefined) ?? this.#likeliest(undefined);
   }
 
   /** The clock may have been set back: nothing was heard, and nobody asked, at a time that is still to come. */
@@ -107,6 +121,17 @@ export class KnownSchedulers {
     this.#picked += 1;
     if (least !== undefined) least.pickedAt = this.#picked;
     return least?.scheduler;
+  }
+
+  /** Who was asked in vain least often since it was heard; of several, the one that was heard last. */
+  #likeliest(butFor: Address | undefined): Address | undefined {
+    let likeliest: Known | undefined;
+    for (const known of this.#known.values()) {
+      if (known.scheduler === butFor) continue;
+      const less = likeliest === undefined ? -1 : known.inVain - likeliest.inVain;
+      if (less < 0 || (less === 0 && known.heardAt > (likeliest as Known).heardAt)) likeliest = known;
+    }
+    return likeliest?.scheduler;
   }
 
   #settle(question: string): Known | undefined {

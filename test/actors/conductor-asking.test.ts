@@ -227,8 +227,39 @@ test('conductor - a scheduler that is dealt to and answers nothing is hardly ask
 test('conductor - nor is it where requests come seldom', () => {
   const on = desk();
   const asked = askedOf(on, 'scheduler/c', names(0, 100), { answers: false, everyMs: 3_000 });
-  assert.ok(asked < 30, `it was asked for ${asked} of 100`);
+  assert.ok(asked < 10, `it was asked for ${asked} of 100`);
 });
+
+for (const everyMs of [300, 3_000, 30_000]) {
+  test(`conductor - with half of the schedulers stopped few requests wait for long, one each ${everyMs} ms`, () => {
+    const random = seededRandom(everyMs);
+    const on = desk();
+    const there = ['scheduler/a', 'scheduler/b'];
+    const waitedMs: number[] = [];
+    let stopped: readonly string[] = [];
+    const ask = (request: string) => {
+      let rest = [on.tellAll([buildOf(request)])];
+      const from = on.now;
+      while (on.state.requests.has(request) || on.now - from < everyMs) {
+        for (const { to, message } of rest.flatMap((turned) => sentOf(turned, 'select'))) {
+          const who =
+            to === SCHEDULERS ? [...there, ...stopped][random.integer(0, there.length + stopped.length - 1)] : to;
+          if (who === undefined || stopped.includes(who)) continue;
+          waitedMs.push(on.now - from);
+          on.tell({ type: 'no-valid-host', request, round: message.round, reason: 'full', decision: '{}' }, who);
+        }
+        rest = on.pass(everyMs / 15);
+      }
+    };
+    for (const request of names(0, 20)) ask(request);
+    stopped = ['scheduler/c', 'scheduler/d'];
+    for (const request of names(20, 120)) ask(request);
+    assert.is(waitedMs.length, 120);
+    const late = waitedMs.filter((ms) => ms >= 1_000);
+    assert.ok(late.length <= 10, `${late.length} of 100`);
+    assert.ok(Math.max(...late) < 8_000, `${Math.max(...late)} ms`);
+  });
+}
 
 /** Whom it asks for each of some requests that nobody answers. */
 function askedFor(on: Desk, requests: readonly string[]): Record<string, number> {

@@ -2,17 +2,22 @@
 
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { BY_NAME_MS, KnownSchedulers } from '../../actors/conductor/known-schedulers.ts';
+import {
+  BY_NAME_MOST_MS,
+  BY_NAME_MS,
+  BY_NAME_QUESTIONS,
+  KnownSchedulers,
+} from '../../actors/conductor/known-schedulers.ts';
 
 const test = suite('known schedulers');
 
 const NOW = 1_000_000;
 
-/** These have answered, and one was asked in vain just now. */
+/** These have answered; and whoever the group dealt to answered nothing to a question that was put before that. */
 function asking(...names: readonly string[]) {
   const schedulers = new KnownSchedulers();
   for (const name of names) schedulers.heard(name, NOW - 10);
-  schedulers.askedInVain(NOW);
+  schedulers.askedInVain('lost', NOW - 2_000, NOW);
   let questions = 0;
   /** Whom each of so many questions is put to. */
   const ask = (count: number, now = NOW) =>
@@ -28,27 +33,56 @@ function asking(...names: readonly string[]) {
 const countOf = (asked: readonly (string | undefined)[], one: string | undefined) =>
   asked.filter((other) => other === one).length;
 
-test('known schedulers - the group is asked as long as nobody was asked in vain, and again after a while', () => {
+test('known schedulers - the group is asked as long as nobody was asked in vain', () => {
   const schedulers = new KnownSchedulers();
   schedulers.heard('a', NOW);
   assert.is(schedulers.insteadOfGroup(NOW), undefined);
-  schedulers.askedInVain(NOW);
-  assert.is(schedulers.insteadOfGroup(NOW + BY_NAME_MS - 1), 'a');
-  assert.is(schedulers.insteadOfGroup(NOW + BY_NAME_MS), undefined);
+  schedulers.askedInVain('lost', NOW - 2_000, NOW);
+  assert.is(schedulers.insteadOfGroup(NOW), 'a');
 });
 
-test('known schedulers - nobody is asked by name who was never heard, or not for a minute', () => {
+test('known schedulers - the group is asked again after a while, if many questions were not in vain meanwhile', () => {
+  const { schedulers, ask } = asking('a');
+  ask(BY_NAME_QUESTIONS);
+  assert.equal(ask(1, NOW + BY_NAME_MS - 1), ['a']);
+  assert.equal(ask(1, NOW + BY_NAME_MS), [undefined]);
+  schedulers.heard('a', NOW + BY_NAME_MS);
+  schedulers.askedInVain('lost', NOW + BY_NAME_MS - 2_000, NOW + BY_NAME_MS);
+  const then = NOW + 2 * BY_NAME_MS;
+  assert.is(countOf(ask(BY_NAME_QUESTIONS, then), 'a'), BY_NAME_QUESTIONS - 3);
+  assert.equal(ask(2, then), [undefined, undefined]);
+});
+
+test('known schedulers - where questions come seldom the group is asked again when the server must know who is gone', () => {
+  const { ask } = asking('a');
+  assert.equal(ask(2, NOW + BY_NAME_MOST_MS - 1), ['a', 'a']);
+  assert.equal(ask(2, NOW + BY_NAME_MOST_MS), [undefined, undefined]);
+});
+
+test('known schedulers - who was not heard for a minute is asked only where none other was, and who was never not at all', () => {
   assert.equal(asking().ask(3), [undefined, undefined, undefined]);
-  const { schedulers } = asking('a');
-  schedulers.askedInVain(NOW + 60_000 - 11);
-  assert.is(schedulers.insteadOfGroup(NOW + 60_000 - 11), 'a');
-  assert.is(schedulers.insteadOfGroup(NOW + 60_000 - 10), undefined);
+  const { schedulers, ask } = asking('a', 'b');
+  schedulers.heard('b', NOW + 10);
+  assert.equal(ask(3, NOW + 60_000 - 10), ['b', 'b', 'b']);
+  assert.equal(ask(3, NOW + 60_010), ['b', 'b', 'b'], 'it was heard last');
+  schedulers.asked('q', 'b');
+  schedulers.asked('q', 'a');
+  assert.equal(ask(2, NOW + 60_010), ['a', 'a'], 'it was not asked in vain');
 });
 
-test('known schedulers - who was not heard for a minute is forgotten when somebody new is', () => {
+test('known schedulers - whoever was not heard since a question was put to the group in vain is asked for less', () => {
+  const { schedulers, ask } = asking('a', 'b');
+  schedulers.askedInVain('lost', NOW - 10, NOW);
+  schedulers.heard('b', NOW);
+  assert.equal(ask(3), ['b', 'a', 'b']);
+  schedulers.askedInVain('q0', NOW, NOW);
+  assert.equal(ask(2), ['a', 'b'], 'of what was put by name it is known who was asked');
+});
+
+test('known schedulers - who was not heard for ten minutes is forgotten when somebody new is', () => {
   const { schedulers } = asking('a', 'b');
   schedulers.heard('b', NOW);
-  schedulers.heard('c', NOW + 60_000 - 10);
+  schedulers.heard('c', NOW + BY_NAME_MOST_MS - 10);
   const others = Array.from({ length: 6 }, () => schedulers.another('q', 0));
   assert.equal(new Set(others), new Set(['b', 'c']));
 });
@@ -56,11 +90,11 @@ test('known schedulers - who was not heard for a minute is forgotten when somebo
 test('known schedulers - what one owed that was forgotten is of no account when it is back', () => {
   const { schedulers, ask } = asking('a');
   ask(5);
-  schedulers.heard('b', NOW + 60_000);
-  schedulers.heard('a', NOW + 60_000);
-  schedulers.askedInVain(NOW + 60_000);
+  schedulers.heard('b', NOW + BY_NAME_MOST_MS);
+  schedulers.heard('a', NOW + BY_NAME_MOST_MS);
+  schedulers.askedInVain('lost', NOW, NOW + BY_NAME_MOST_MS);
   for (let question = 0; question < 5; question += 1) schedulers.settled(`q${question}`);
-  assert.is(countOf(ask(10, NOW + 60_000), 'a'), 5);
+  assert.is(countOf(ask(10, NOW + BY_NAME_MOST_MS), 'a'), 5);
 });
 
 test('known schedulers - those that owe as little are asked in turn, and the group one time in sixty-four', () => {
@@ -93,13 +127,17 @@ test('known schedulers - what was put to somebody else counts as owed until the 
   assert.equal(ask(3), ['a', 'a', 'a']);
 });
 
-test('known schedulers - another is one that was heard since, and not the one that was asked before', () => {
-  const { schedulers } = asking('a', 'b');
+test('known schedulers - another is one that was heard since, or else last, and not the one that was asked before', () => {
+  const { schedulers } = asking('a', 'b', 'c');
   schedulers.heard('b', NOW);
+  schedulers.heard('c', NOW - 5);
   schedulers.asked('q', 'b');
-  assert.is(schedulers.another('q', NOW - 11), 'a');
-  assert.is(schedulers.another('q', NOW - 10), undefined);
-  assert.is(schedulers.another('other', NOW - 10), 'b');
+  assert.is(schedulers.another('q', NOW - 10), 'c');
+  assert.is(schedulers.another('q', NOW), 'c');
+  assert.is(schedulers.another('other', NOW - 5), 'b');
+  assert.is(schedulers.another('other', NOW), 'b');
+  assert.is(asking('a').schedulers.another('q', NOW), 'a');
+  assert.is(asking().schedulers.another('q', NOW), undefined);
 });
 
 test('known schedulers - when the clock is set back nothing was heard yet, and nobody was asked in vain', () => {
@@ -113,14 +151,14 @@ test('known schedulers - when the clock is set back nothing was heard yet, and n
   schedulers.forgetFuture(NOW - 100);
   assert.is(schedulers.latestSince(0), undefined);
   assert.is(schedulers.another('q', NOW - 101), 'a', 'it is known as before');
-  assert.is(schedulers.another('q', NOW - 100), undefined);
 });
 
 test('known schedulers - when the clock is set back, who answers at once hides nothing that was heard later', () => {
   const { schedulers } = asking('a', 'b');
   schedulers.heard('a', NOW - 3_600_000);
   schedulers.forgetFuture(NOW - 3_600_000);
-  assert.is(schedulers.another('q', NOW - 3_600_000), undefined);
+  schedulers.heard('b', NOW - 3_600_000 + 1);
+  assert.is(schedulers.another('q', NOW - 3_600_000), 'b');
 });
 
 test('known schedulers - what is asked again takes nothing from what the group is left', () => {
