@@ -6,7 +6,7 @@ import type { AnyMessage } from '../../actors/messages/any.ts';
 import { asksFrom } from '../../actors/messages/common.ts';
 import { type GatewayMessage, gatewayMessages } from '../../actors/messages/gateway.ts';
 import { PassingMap } from '../../actors/passing-map.ts';
-import { gatewayAddress } from '../../actors/routing.ts';
+import { gatewayAddress, SCHEDULERS } from '../../actors/routing.ts';
 import type { Bus } from '../bus/bus.ts';
 import type { Clock, Timer } from '../clock.ts';
 import { CellwrightError, TimeoutError } from '../errors.ts';
@@ -56,6 +56,8 @@ export interface AskingOptions {
 
 interface Pending {
   readonly to: Address;
+  /** Whom it was put to last: the actor, or one by name of all that serve its queue group. */
+  putTo: Address;
   readonly type: string;
   readonly deadline: Timer;
   /** When the question is put again. */
@@ -90,8 +92,11 @@ export function asking(options: AskingOptions): Asking {
   const pending = new PassingMap<number, Pending>();
   let asks = asksFrom(clock.now());
   let isStopped = false;
+  /** The scheduler that was heard last. */
+  let scheduler: Address | undefined;
 
-  function answered(message: GatewayMessage): void {
+  function answered(message: GatewayMessage, from: Address): void {
+    if (from.startsWith(`${SCHEDULERS}/`)) scheduler = from;
     const waiting = pending.get(message.ask);
     if (waiting === undefined) return;
     if (message.type === 'answering') return waiting.putOff();
@@ -114,7 +119,7 @@ export function asking(options: AskingOptions): Asking {
   /** Nobody listens there: whoever asks that actor tries again soon. */
   function unheard(subject: string): void {
     for (const waiting of pending.values()) {
-      if (waiting.pausing || subjects.unheard(address, waiting.to) !== subject) continue;
+      if (waiting.pausing || subjects.unheard(address, waiting.putTo) !== subject) continue;
       waiting.unheard = true;
       waiting.pausing = true;
       waiting.again.cancel();
@@ -134,12 +139,14 @@ export function asking(options: AskingOptions): Asking {
       } catch (error) {
         onError(error, what);
       }
-      for (const message of parts.flatMap(({ messages }) => messages)) {
-        // One that is no answer must not cost those that came with it.
-        try {
-          answered((isForeign ? check(message) : message) as GatewayMessage);
-        } catch (error) {
-          onError(error, what);
+      for (const { from, messages } of parts) {
+        for (const message of messages) {
+          // One that is no answer must not cost those that came with it.
+          try {
+            answered((isForeign ? check(message) : message) as GatewayMessage, from);
+          } catch (error) {
+            onError(error, what);
+          }
         }
       }
     },
@@ -154,16 +161,18 @@ export function asking(options: AskingOptions): Asking {
       const ask = asks;
       return new Promise((resolve, reject) => {
         let againMs = AGAIN_AFTER_MS;
-        const put = () => {
+        const put = (putTo = to) => {
+          waiting.putTo = putTo;
           waitToPutAgain();
-          outbox.send(address, to, { ask, ...question });
+          outbox.send(address, putTo, { ask, ...question });
         };
         const waitToPutAgain = () => {
           waiting.pausing = false;
           waiting.again = clock.after(againMs, () => {
             waiting.unheard = false;
             againMs *= 2;
-            put();
+            // The queue group may go on dealing to one that is stopped or cut off.
+            put(to === SCHEDULERS && waiting.putTo === to ? scheduler : to);
           });
         };
         const deadline = clock.after(waitMs, () => {
@@ -172,13 +181,14 @@ export function asking(options: AskingOptions): Asking {
         });
         const waiting: Pending = {
           to,
+          putTo: to,
           type,
           deadline,
           again: deadline,
           unheard: false,
           pausing: false,
           pauseMs: FIRST_PAUSE_MS,
-          put,
+          put: () => put(),
           putOff() {
             waiting.unheard = false;
             againMs = AGAIN_AFTER_MS;

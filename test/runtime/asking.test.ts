@@ -3,6 +3,7 @@
 
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { SCHEDULERS } from '../../actors/routing.ts';
 import { type MemoryBus, memoryServer } from '../../runtime/bus/memory.ts';
 import { encode } from '../../runtime/codec.ts';
 import type { CellwrightError } from '../../runtime/errors.ts';
@@ -30,8 +31,8 @@ function rig(heldUpBy: (to: string) => string | undefined = () => undefined) {
   const asker = asking({ name: 'n1', bus, clock, outbox, subjects, timeoutMs: LIMIT_MS, heldUpBy, onError });
   const heard: { readonly ask: number; readonly at: number }[] = [];
 
-  function say(own: MemoryBus, message: object, to = asker.address): void {
-    own.publish(subjects.of(to), encode([{ from: CELL, messages: [message] }]));
+  function say(own: MemoryBus, message: object, to = asker.address, from = CELL): void {
+    own.publish(subjects.of(to), encode([{ from, messages: [message] }]));
   }
 
   /** Serves the cell; `answers` it, or only hears. */
@@ -49,16 +50,41 @@ function rig(heldUpBy: (to: string) => string | undefined = () => undefined) {
     return own;
   }
 
+  /** A scheduler, asked as one of the group and by its name; it answers, or only hears. */
+  function schedule(name: string, answers: boolean): { readonly heard: string[]; kill(): void } {
+    const own = server.connect();
+    const asked: string[] = [];
+    const address = `${SCHEDULERS}/${name}`;
+    for (const [served, queue] of [
+      [SCHEDULERS, { queue: 'schedulers' }],
+      [address, {}],
+    ] as const) {
+      const hear = ({ data }: { readonly data: Uint8Array }) => {
+        for (const { from, messages } of decodeFrame(data, own.maxPayloadBytes)) {
+          for (const message of messages) {
+            asked.push(served);
+            const { ask } = message as unknown as { ask: number };
+            if (answers) say(own, { type: 'cells', ask, cells: [] }, from, address);
+          }
+        }
+      };
+      own.subscribe(subjects.of(served), hear, queue);
+    }
+    return { heard: asked, kill: () => own.kill() };
+  }
+
   const done = <T>(work: Promise<T>) => settled(clock, work);
 
   return {
     clock,
     asker,
     serve,
+    schedule,
     say,
     done,
     heard,
     ask: () => asker.ask(CELL, { type: 'show', instance: 'i1' }, 'shown'),
+    askSchedulers: () => asker.ask(SCHEDULERS, { type: 'list-cells' }, 'cells'),
   };
 }
 
@@ -112,6 +138,36 @@ test('asking - a question is not put again while its hearer says that it is at i
   serve(true);
   await done(asked);
   assert.equal([heard.length, heard[1]?.at], [2, 4_600]);
+});
+
+test('asking - what a scheduler of the queue group is asked in vain, the one that was heard last is asked next', async () => {
+  const { askSchedulers, schedule, done, clock } = rig();
+  const alive = schedule('d', true);
+  await done(askSchedulers());
+  const silent = ['a', 'b', 'c'].map((name) => schedule(name, false));
+  for (let question = 0; question < 8; question += 1) {
+    const from = clock.now();
+    await done(askSchedulers());
+    assert.ok(clock.now() - from <= 1_000, `${clock.now() - from} ms`);
+  }
+  assert.ok(silent.flatMap(({ heard }) => heard).length >= 3, 'they were dealt to');
+  assert.ok(alive.heard.includes('scheduler/d'), 'by its name');
+});
+
+test('asking - when the scheduler that was heard last has died, the next of the queue group is asked soon', async () => {
+  const { askSchedulers, schedule, done, clock } = rig();
+  const dying = schedule('a', true);
+  await done(askSchedulers());
+  dying.kill();
+  const silent = schedule('b', false);
+  const asked = askSchedulers();
+  asked.catch(() => undefined);
+  clock.runUntilIdle({ untilMs: clock.now() + 500 });
+  assert.is(silent.heard.length, 1);
+  silent.kill();
+  schedule('c', true);
+  await done(asked);
+  assert.ok(clock.now() <= 1_500, `${clock.now()} ms`);
 });
 
 test('asking - when nobody serves the actor for all the time, the error names it and may be tried again', async () => {
