@@ -164,6 +164,7 @@ export function viewOfHost(entry: Host): HostState {
   const told = {
     stats: statsOf(entry),
     ...(entry.memory === undefined ? {} : { failures: entry.memory }),
+    ...(entry.foreign.size === 0 ? {} : { foreign: entry.foreign.size }),
     ...(entry.revision === 0 ? {} : { revision: entry.revision }),
   };
   if (state === 'aside') return { host, provider, state: 'set-aside', ...rest, ...told };

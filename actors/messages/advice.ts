@@ -46,6 +46,8 @@ export const Advice = Type.Object({
   group: Type.Optional(Type.String()),
   /** The resource class, trait, list of traits, aggregates or instances, instance group or its rule, state of hosts or filter. */
   about: Type.Optional(Type.String()),
+  /** The aggregate whose limit the filter `about` keeps to. */
+  aggregate: Type.Optional(Type.String()),
   /** The filter has not refused: it failed. */
   failed: Type.Optional(Type.Literal(true)),
   from: Type.Optional(Type.Number()),
@@ -67,7 +69,7 @@ export const Advice = Type.Object({
   host: Type.Optional(Type.String()),
   /** Where one of them is not enough: how many are, the first to come back or else those with most room. */
   needed: Type.Optional(Type.Integer()),
-  /** The first few of those, as `<cell>/<host>`. */
+  /** The first few of those, as `<cell>/<host>`; of hosts that would have to be empty, the few with fewest instances. */
   named: Type.Optional(Type.Array(Type.String())),
   /**
    * It would not fit without hosts of cells that are silent, or of placement shards: of which nothing was heard lately, so
@@ -103,6 +105,12 @@ function firstOf(told: readonly string[], all: number): string {
   return `${told.join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
 }
 
+/** `: c1/h1`, or `, such as c1/h1, c1/h2`. */
+function emptyWords(told: readonly string[], all: number): string {
+  if (told.length === 0) return '';
+  return `${told.length === all ? ':' : ', such as'} ${told.join(', ')}`;
+}
+
 /** `zone 'north'`, `zones 'north', 'south'`. */
 export const named = (kind: string, list: string): string => `${kind}${list.includes(', ') ? 's' : ''} ${list}`;
 
@@ -132,7 +140,7 @@ function silentWords({ silentCells = [], silentShards = [], silent }: Advice): s
 
 function changeWords(advice: Advice, till: (at: number) => string): string {
   const { code, group = '', about = '', from = 0, to = 0, hosts, instances, partly, until, host, failed } = advice;
-  const { needed, named: told = [], instancesTogether } = advice;
+  const { needed, named: told = [], instancesTogether, aggregate } = advice;
   const many = `${hosts} ${hosts === 1 ? 'host' : 'hosts'}`;
   const least = partly === true ? 'at least ' : '';
   const all = instances ?? instancesTogether ?? 1;
@@ -149,7 +157,7 @@ function changeWords(advice: Advice, till: (at: number) => string): string {
     case 'without-resource':
       return `if no ${about} were asked for${of}, ${fits}`;
     case 'when-empty':
-      return `${fits} if ${hosts === 1 ? 'it' : 'they'} were empty`;
+      return `${fits} if ${hosts === 1 ? 'it' : 'they'} were empty${emptyWords(told, hosts)}`;
     case 'without-group':
       return `if group '${group}' were left out, ${fits}`;
     case 'without-required':
@@ -221,6 +229,7 @@ function changeWords(advice: Advice, till: (at: number) => string): string {
     case 'more-per-host':
       return `with ${to} of ${which} on each host instead of ${from}, ${fits}`;
     case 'without-filter':
+      if (aggregate !== undefined) return `if aggregate ${aggregate} allowed more, ${fits}`;
       return `if filter '${about}' ${failed === true ? 'did not fail' : LIMITS.has(about) ? 'allowed more' : 'let it'}, ${fits}`;
     default:
       // Of a later version.

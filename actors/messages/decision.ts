@@ -125,6 +125,11 @@ export const GroupHeld = Type.Object({
   members: Type.Integer(),
   /** The first few of them; none where that was not asked, or nobody told. */
   named: Type.Array(Type.String()),
+  /**
+   * What lets the request fit, each by itself: that the host takes instances again, or that the members are gone. Absent
+   * where an earlier version told: either may.
+   */
+  freedBy: Type.Optional(Type.Array(Type.Union([Type.Literal('host'), Type.Literal('members')]))),
 });
 export type GroupHeld = Static<typeof GroupHeld>;
 

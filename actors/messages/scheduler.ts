@@ -63,6 +63,8 @@ export const HostState = Type.Object({
   /** Absent when no build failed there lately. */
   failures: Type.Optional(FailureMemory),
   stats: Type.Optional(HostStats),
+  /** How many instances were there before the cell knew the host, so that it did not order them; absent: none. */
+  foreign: Type.Optional(Type.Integer({ minimum: 1 })),
   /** How often operators have set the host; absent: never. */
   revision: Type.Optional(Type.Integer({ minimum: 1 })),
 });

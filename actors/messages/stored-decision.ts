@@ -94,6 +94,8 @@ export const StoredDecision = Type.Object({
   held: Type.Optional(
     Type.Tuple([Type.String(), Type.String(), Type.String(), Type.Integer(), Type.Array(Type.String())]),
   ),
+  /** `freedBy` of `groupHeld`, where it is not both. */
+  free: Type.Optional(Type.Array(Type.String())),
   /** `onNamed`. */
   on: Type.Optional(Type.Array(StoredOnNamed)),
   /** `chosen`. */
@@ -232,7 +234,7 @@ function textOf(decision: DecisionToPack, reasons: number, claims: number): stri
     fields.push(`"p":[${room.instances},${room.of},${room.hosts},[${named.join()}]]`);
   }
   if (runsOut !== undefined) fields.push(`"out":${JSON.stringify(storedRunsOut(runsOut))}`);
-  if (groupHeld !== undefined) fields.push(`"held":${JSON.stringify(storedHeld(groupHeld))}`);
+  if (groupHeld !== undefined) fields.push(...heldFields(groupHeld));
   if (onNamed !== undefined) fields.push(`"on":${JSON.stringify(onNamed.told.map(storedOnNamed))}`);
   if (chosen !== undefined) fields.push(`"g":${placeText(chosen)}`);
   if (group !== undefined && weights.length > 0) {
@@ -287,15 +289,9 @@ function storedRunsOut({ instances, of, hosts, classes }: Told<RunsOut>): NonNul
   return [instances, of, hosts, classes.map((one) => [one.about, one.hosts])];
 }
 
-function storedHeld({
-  group,
-  cell,
-  host,
-  state,
-  members,
-  named,
-}: Told<GroupHeld>): NonNullable<StoredDecision['held']> {
-  return [group, `${cell}/${host}`, state, members, [...named]];
+function heldFields({ group, cell, host, state, members, named, freedBy }: Told<GroupHeld>): string[] {
+  const held = `"held":${JSON.stringify([group, `${cell}/${host}`, state, members, named])}`;
+  return freedBy?.length === 1 ? [held, `"free":${JSON.stringify(freedBy)}`] : [held];
 }
 
 /** The fields for the names, as many as there is room for. */
@@ -329,7 +325,7 @@ function brief(value: number): number {
 }
 
 export function unpackDecision(stored: StoredDecision): Decision {
-  const { r, k, d, o, y, z, like, p, out, held, on, g, m, w, i, s, u, e } = stored;
+  const { r, k, d, o, y, z, like, p, out, held, free, on, g, m, w, i, s, u, e } = stored;
   const messages = new Map(d);
   return {
     at: stored.at,
@@ -354,7 +350,7 @@ export function unpackDecision(stored: StoredDecision): Decision {
       ),
       room: p && roomOf(p),
       runsOut: out && runsOutOf(out),
-      groupHeld: held && heldOf(held),
+      groupHeld: held && heldOf(held, free),
       onNamed: on && { told: on.map((one) => ({ ...placeOf(one[0]), ...onNamedOf(one) })) },
       chosen: g === undefined ? undefined : placeOf(g),
     }),
@@ -383,8 +379,12 @@ function runsOutOf([instances, of, hosts, classes]: NonNullable<StoredDecision['
   return { instances, of, hosts, classes: classes.map(([about, some]) => ({ about, hosts: some })) };
 }
 
-function heldOf([group, where, state, members, named]: NonNullable<StoredDecision['held']>): GroupHeld {
-  return { group, ...placeOf(where), state, members, named };
+function heldOf(
+  [group, where, state, members, named]: NonNullable<StoredDecision['held']>,
+  free: StoredDecision['free'],
+): GroupHeld {
+  const freedBy = free?.filter((one) => one === 'host' || one === 'members') ?? ['host' as const, 'members' as const];
+  return { group, ...placeOf(where), state, members, named, freedBy };
 }
 
 function placeOf(text: string): { cell: string; host: string } {

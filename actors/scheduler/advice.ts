@@ -31,6 +31,7 @@ import {
   withoutFilter,
   withoutInstanceGroup,
 } from './advice-changes.ts';
+import { emptied, noteEmptiest, type ToEmpty } from './advice-empty.ts';
 import { type Away, addTo, fewestBack, fewestLeftOut, type Parts } from './advice-lists.ts';
 import type { Wish } from './advice-places.ts';
 import {
@@ -47,6 +48,8 @@ import {
 } from './advice-rooms.ts';
 import { timesAtMost } from './amount-ranges.ts';
 import type { GroupSoFar } from './group-rules.ts';
+import type { HostFacts } from './host-facts.ts';
+import type { Limit } from './instance-room.ts';
 import { silentFew } from './silence.ts';
 import { passing, type Steps } from './steps.ts';
 import type { ViewHost } from './view.ts';
@@ -63,8 +66,8 @@ const MAX_HOSTS_OF_MANY = 1_024;
 const MAX_HOSTS_ASKED = 131_072;
 
 export interface Adviser extends AdviserOnAmounts {
-  /** The filters that limit how many instances a host may have. */
-  readonly limits: readonly string[];
+  /** What limits how many instances a host may have, by its root. */
+  readonly limitsOn: (root: string) => readonly Limit[];
   readonly group: GroupSoFar;
   /** Whether some instance must stay on a host, by its root, for the request's own sake. */
   readonly mustStay: (root: string) => boolean;
@@ -83,6 +86,8 @@ interface RoomWith {
   readonly parts: Parts;
   /** Of hosts out of service: the hosts. */
   readonly away: Away[];
+  /** Of hosts that would have to be empty, the few that have fewest instances. */
+  readonly toEmpty: ToEmpty[];
   /** The hosts of the room, where it is to be asked again of each whether it may serve. */
   readonly toAsk: { readonly root: string; readonly times: number }[];
 }
@@ -90,13 +95,13 @@ interface RoomWith {
 /** What else is known of the request and of hosts. */
 type Known = Pick<
   Adviser,
-  'membersAllowed' | 'instancesAllowed' | 'limits' | 'letBy' | 'silencedOn' | 'group' | 'mustStay'
+  'membersAllowed' | 'instancesAllowed' | 'limitsOn' | 'letBy' | 'silencedOn' | 'group' | 'mustStay'
 >;
 
 const NOTHING_KNOWN: Known = {
   membersAllowed: () => Number.POSITIVE_INFINITY,
   instancesAllowed: () => Number.POSITIVE_INFINITY,
-  limits: [],
+  limitsOn: () => [],
   group: { hasMembers: false },
   mustStay: () => false,
 };
@@ -121,10 +126,15 @@ export function considerAway(adviser: Adviser, host: ViewHost, tree: readonly Pr
 
 /** A host that only one filter refuses, or for which it fails, and its tree. */
 export function considerFilter(adviser: Adviser, filter: string, hasFailed: boolean, tree: readonly Provider[]): void {
-  const times = roomOn(adviser, adviser.spec, tree, { but: filter });
-  const { advice, cost } = withoutFilter(filter);
+  const but = limitOn(adviser, filter, rootOfTree(tree));
+  const times = roomOn(adviser, adviser.spec, tree, { but });
+  const { advice, cost } = withoutFilter(but);
   if (times > 0) note(adviser, { advice: hasFailed ? { ...advice, failed: true } : advice, cost }, times, tree);
 }
+
+/** What a filter refuses a host by: a limit of its own or of an aggregate of the host, if it has any. */
+export const limitOn = ({ limitsOn }: Pick<Adviser, 'limitsOn'>, filter: string, root: string): Limit =>
+  limitsOn(root).find((limit) => limit.filter === filter) ?? { filter, aggregate: undefined };
 
 /** A host that only one wish of the request refuses, of where it may go, and its tree. */
 export function considerWish(
@@ -156,7 +166,7 @@ export function considerOwnRule(adviser: Adviser, byOwnRule: InstanceGroup, tree
 }
 
 /** A host that does not fit, and its tree: which change would help there? */
-export function consider(adviser: Adviser, tree: readonly Provider[]): void {
+export function consider(adviser: Adviser, tree: readonly Provider[], facts: HostFacts): void {
   const { spec } = adviser;
   const { ofGroups, ofRoot, betweenGroups } = changesOf(adviser);
   // In the way are groups that do not fit even alone; when each does, any of them may be.
@@ -175,21 +185,20 @@ export function consider(adviser: Adviser, tree: readonly Provider[]): void {
     for (const resourceClass of Object.keys(group.resources))
       considerAmounts(adviser, position, resourceClass, tree, endOfAmounts);
   if (effort.looks > endOfAmounts) adviser.isCut = true;
-  considerEmpty(adviser, tree, effort.looks + MAX_LOOKS_ON_ONE);
+  const isUsed = tree.some(({ stocks }) => [...stocks.values()].some(({ used }) => used > 0));
+  if (isUsed) considerEmpty(adviser, tree, facts);
 }
 
-/** A host that is only too full: it is something else if it is too small. */
-function considerEmpty(adviser: Adviser, tree: readonly Provider[], endOfLooks: number): void {
-  if (!tree.some(({ stocks }) => [...stocks.values()].some(({ used }) => used > 0))) return;
+/** A host that is only too full, of resources or of instances: it is something else if it is too small. */
+export function considerEmpty(adviser: Adviser, tree: readonly Provider[], { cell, host, stats }: HostFacts): void {
   // Which part of it those have that must stay is not known.
   if (adviser.mustStay(rootOfTree(tree))) return;
-  const empty = tree.map((provider) => ({
-    ...provider,
-    stocks: new Map([...provider.stocks].map(([resourceClass, stock]) => [resourceClass, { ...stock, used: 0 }])),
-  }));
-  const times = roomOn(adviser, adviser.spec, empty, { endOfLooks });
+  const endOfLooks = effort.looks + MAX_LOOKS_ON_ONE;
+  const times = roomOn(adviser, adviser.spec, emptied(tree), { endOfLooks, isEmpty: true });
   if (effort.looks > endOfLooks) adviser.isCut = true;
-  if (times > 0) note(adviser, WHEN_EMPTY, times, tree);
+  if (times === 0) return;
+  note(adviser, WHEN_EMPTY, times, tree);
+  noteEmptiest(roomsWith(adviser, WHEN_EMPTY).toEmpty, { host: `${cell}/${host}`, instances: stats.instances });
 }
 
 function considerChanges(
@@ -211,7 +220,7 @@ function considerChanges(
  * providers back, as those on the host itself: to try it would only take the place of what helps.
  */
 function* noteAllConditions(adviser: Adviser, fitting: readonly (readonly Provider[])[]): Steps<void> {
-  const { spec, limits } = adviser;
+  const { spec, limitsOn } = adviser;
   const { ofGroups, betweenGroups } = changesOf(adviser);
   for (const { group, ofConditions, ofResources } of ofGroups) {
     for (const change of ofConditions) {
@@ -221,7 +230,10 @@ function* noteAllConditions(adviser: Adviser, fitting: readonly (readonly Provid
     for (const change of ofResources) roomWith(adviser, change);
   }
   for (const change of betweenGroups) roomWith(adviser, change);
-  for (const limit of limits) roomWith(adviser, withoutFilter(limit));
+  for (const tree of fitting) {
+    for (const limit of limitsOn(rootOfTree(tree))) roomWith(adviser, withoutFilter(limit));
+    yield;
+  }
   if (spec.instanceGroup !== undefined && !isSoft(spec.instanceGroup)) roomWith(adviser, withoutInstanceGroup(spec));
 }
 
@@ -275,7 +287,12 @@ function* roomLet(adviser: Adviser, { change: { changed }, room, toAsk }: RoomWi
 /** What is counted so far of what a change would let fit. */
 const roomWith = (adviser: Adviser, change: Change): Room => roomsWith(adviser, change).room;
 
-const nothingMore = (): Pick<RoomWith, 'parts' | 'away' | 'toAsk'> => ({ parts: new Map(), away: [], toAsk: [] });
+const nothingMore = (): Pick<RoomWith, 'parts' | 'away' | 'toEmpty' | 'toAsk'> => ({
+  parts: new Map(),
+  away: [],
+  toEmpty: [],
+  toAsk: [],
+});
 
 function roomsWith({ rooms }: Adviser, change: Change): RoomWith {
   const key = keyOf(change);
@@ -287,8 +304,8 @@ function roomsWith({ rooms }: Adviser, change: Change): RoomWith {
   return found;
 }
 
-const keyOf = ({ advice: { code, group, about, failed, to } }: Change): string =>
-  `${code} ${group} ${about} ${failed} ${to}`;
+const keyOf = ({ advice: { code, group, about, aggregate, failed, to } }: Change): string =>
+  `${code} ${group} ${about} ${aggregate} ${failed} ${to}`;
 
 /**
  * The changes that would let all instances fit, the one that asks least first.
@@ -350,10 +367,10 @@ export function* adviceOf(
   for (let tried = 0; advised.length < most && found.length > 0 && !isEnough(tried); tried += 1) {
     found.sort(inOrder);
     const one = found.shift() as (typeof found)[number];
-    const { change, parts, away, next } = one;
+    const { change, parts, away, toEmpty, next } = one;
     if (before?.advised.has(keyOf(change)) === true) continue;
-    const { code, about } = change.advice;
-    const but = code === 'without-filter' ? about : undefined;
+    const { code, about = '', aggregate } = change.advice;
+    const but = code === 'without-filter' ? { filter: about, aggregate } : undefined;
     const room = yield* roomLet(adviser, one);
     asked += one.toAsk.length;
     const { changed = spec } = change;
@@ -387,7 +404,8 @@ export function* adviceOf(
       advised.push({ ...change.advice, hosts: away.length, ...many, ...whichOf(back) });
       continue;
     }
-    advised.push({ ...change.advice, hosts: all.hosts, ...many });
+    const named = toEmpty.map(({ host }) => host);
+    advised.push({ ...change.advice, hosts: all.hosts, ...many, ...(named.length === 0 ? {} : { named }) });
   }
   return advised;
 }
@@ -408,4 +426,5 @@ function inOrder(one: RoomWith, other: RoomWith): number {
   return byWorth || (nameOf(advice) < nameOf(other.change.advice) ? -1 : 1);
 }
 
-const nameOf = ({ code, group = '', about = '' }: Omit<Advice, 'hosts'>): string => `${code} ${group} ${about}`;
+const nameOf = ({ code, group = '', about = '', aggregate = '' }: Omit<Advice, 'hosts'>): string =>
+  `${code} ${group} ${about} ${aggregate}`;

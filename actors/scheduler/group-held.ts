@@ -17,21 +17,24 @@ const MEMBERS_MS = 500;
 
 export const MEMBERS_WAKE = 'members';
 
-/** What helps whoever is kept from a host by that alone. */
-const OF_GROUP: ReadonlySet<string> = new Set(['host-state', 'without-instance-group']);
-
 /**
  * Where the group of a request is held, by how many members.
- * @param advice What would let it fit: where that has to do with neither the host nor the group, more than these is in the way.
+ * @param advice What would let it fit: where that has to do with neither the host nor the group, more than these is in the
+ * way. The host may lack room, and so may all others.
  */
 export function groupHeld(view: View, spec: RequestSpec, advice: readonly Advice[]): GroupHeld | undefined {
   const { instanceGroup: group } = spec;
-  if (group === undefined || !keepsTogether(spec) || !advice.some(({ code }) => OF_GROUP.has(code))) return undefined;
+  const isAdvised = (one: Advice['code']) => advice.some(({ code }) => code === one);
+  const freedBy: GroupHeld['freedBy'] = [
+    ...(isAdvised('host-state') ? ['host' as const] : []),
+    ...(isAdvised('without-instance-group') ? ['members' as const] : []),
+  ];
+  if (group === undefined || !keepsTogether(spec) || freedBy.length === 0) return undefined;
   const [root = '', ...others] = rootsOf(view.groups, group.id);
   const host = view.hosts.get(root);
   const members = toldOn(view.groups, group.id, root);
   if (host === undefined || host.state === 'up' || members === 0 || others.length > 0) return undefined;
-  return { group: nameOf(group), cell: host.cell, host: host.host, state: host.state, members, named: [] };
+  return { group: nameOf(group), cell: host.cell, host: host.host, state: host.state, members, named: [], freedBy };
 }
 
 /** Finds out who the members are that hold a group, and goes on without where that is not told. */
@@ -62,14 +65,24 @@ export function membersTold(work: Work, { ask, members = [] }: Pick<Located, 'as
 }
 
 /** `instance group 'db' is held on c1/h1, which is down, by db-0 and db-1, until that host is back, or is fenced and they are deleted`. */
-export function heldWords({ group, cell, host, state, members: told, named }: GroupHeld): string {
+export function heldWords(held: GroupHeld): string {
+  const { group, cell, host, state, members: told, named, freedBy = ['host', 'members'] } = held;
   // Those that are named are told later than how many there are.
   const members = Math.max(told, named.length);
   const where = `instance group '${group}' is held on ${cell}/${host}, which is ${state.replace('-', ' ')}`;
   const back = state === 'disabled' ? 'enabled' : 'back';
-  const fenced = state === 'down' ? 'is fenced and ' : '';
   const gone = members === 1 ? 'it is deleted' : 'they are deleted';
-  return `${where}, by ${membersWords(members, named)}, until that host is ${back}, or ${fenced}${gone}`;
+  const until = [
+    ...(freedBy.includes('host') ? [`that host is ${back}`] : []),
+    ...(freedBy.includes('members') ? [goneWords(state, freedBy.length === 1, gone)] : []),
+  ];
+  return `${where}, by ${membersWords(members, named)}, until ${until.join(', or ')}`;
+}
+
+/** Of a host that is down nobody knows whether its instances are gone, until it is fenced. */
+function goneWords(state: string, isAll: boolean, gone: string): string {
+  if (state !== 'down') return gone;
+  return `${isAll ? 'that host ' : ''}is fenced and ${gone}`;
 }
 
 function membersWords(members: number, named: readonly string[]): string {

@@ -36,9 +36,15 @@ export function groupSoFar({ groups }: View, { instanceGroup }: RequestSpec): Gr
 }
 
 /** How many more members of its group a host may have. */
-export function membersAllowed(view: View, { instanceGroup: group }: RequestSpec, root: string): number {
-  if (group?.policy !== 'anti-affinity') return Number.POSITIVE_INFINITY;
-  return Math.max(0, (group.maxPerHost ?? 1) - membersOn(view.groups, group.id, root));
+export function membersAllowed(view: View, spec: RequestSpec, root: string): number {
+  const { instanceGroup: group } = spec;
+  const most = membersAllowedAtMost(spec);
+  return group === undefined ? most : Math.max(0, most - membersOn(view.groups, group.id, root));
+}
+
+/** How many members of its group a request lets a host have. */
+export function membersAllowedAtMost({ instanceGroup: group }: RequestSpec): number {
+  return group?.policy === 'anti-affinity' ? (group.maxPerHost ?? 1) : Number.POSITIVE_INFINITY;
 }
 
 /** Why the rule of its group keeps a new member off a host, as far as is known, or null. */

@@ -22,14 +22,17 @@ import {
   adviceOf,
   consider,
   considerAway,
+  considerEmpty,
   considerFilter,
   considerGroup,
   considerOwnRule,
   considerWish,
+  limitOn,
   newAdviser,
 } from './advice.ts';
+import { BY_WHAT_RUNS, ifEmpty, mayServeIfEmpty } from './advice-empty.ts';
 import { wishesOf } from './advice-places.ts';
-import { roomOn } from './advice-rooms.ts';
+import { roomOn, type Supposed } from './advice-rooms.ts';
 import { Census, type Counted } from './census.ts';
 import { weighingOf } from './decision.ts';
 import { absentOf } from './explain.ts';
@@ -37,9 +40,9 @@ import { ALWAYS } from './filters/always.ts';
 import { type Asked, FILTER_FAILED, refusedBy } from './filters/filter.ts';
 import { serviceState } from './filters/service-state.ts';
 import { groupHeld } from './group-held.ts';
-import { groupSoFar, INSTANCE_GROUP, membersAllowed, toldMisfitOfGroup } from './group-rules.ts';
+import { groupSoFar, INSTANCE_GROUP, membersAllowed, membersAllowedAtMost, toldMisfitOfGroup } from './group-rules.ts';
 import { membersOn } from './groups-view.ts';
-import { instancesLeft } from './instance-room.ts';
+import { instancesLeft, limitsOn } from './instance-room.ts';
 import { allFiltersFor, hardToTell, judge } from './judging.ts';
 import { filtersRefusing, isAllThatLacks, isTold, refusingOf, WISHES } from './more-obstacles.ts';
 import { beforeWeight, comesBefore } from './precedence.ts';
@@ -133,9 +136,14 @@ export function surveyOf(
   const isSilent = (host: ViewHost) => isAnySilenced(silencedOn(host));
   const newOne = (more: Pick<Adviser, 'silencedOn'> = {}) =>
     newAdviser(spec, count, {
-      membersAllowed: (asked, root) => membersAllowed(view, asked, root),
-      instancesAllowed: (root, but) => leftOn(rankings, view, request, root, but),
-      limits: rankings.limits.map(({ name }) => name),
+      membersAllowed: (asked, root, isEmpty) =>
+        isEmpty === true ? membersAllowedAtMost(asked) : membersAllowed(view, asked, root),
+      instancesAllowed: (root, supposed) => leftOn(rankings, view, request, root, supposed),
+      limitsOn: (root) => {
+        const host = view.hosts.get(root);
+        if (rankings.limits.length === 0 || host === undefined || !isTold(view, root)) return [];
+        return limitsOn(rankings, factsOf(view, host, treeOf(view, root)));
+      },
       letBy: letByOwn(rankings, view, request),
       group: groupSoFar(view, spec),
       mustStay: (root) => hasCompany(view, request, root),
@@ -229,7 +237,7 @@ export function surveyOf(
           // Where a filter refuses it, resources have not been looked at.
           (filter === undefined
             ? isAll(obstacle, treeOf(view, host.root))
-            : roomOn(adviser, spec, treeOf(view, host.root), { but: filter }) > 0);
+            : roomOn(adviser, spec, treeOf(view, host.root), { but: limitOn(adviser, filter, host.root) }) > 0);
         census.refuse(host.root, isAlone ? obstacle : { ...obstacle, short: undefined });
         if (isNear && !isAlone) lackingMore.refuse(host.root, obstacle);
         if (roomHeard.all.times < count && isThorough) {
@@ -334,11 +342,18 @@ function hasCompany({ groups }: View, { spec, company }: Request, root: string):
 }
 
 /** How many more instances a host may have, as far as filters limit that. */
-function leftOn(rankings: Rankings, view: View, request: Request, root: string, but?: string): number {
+function leftOn(
+  rankings: Rankings,
+  view: View,
+  request: Request,
+  root: string,
+  { but, isEmpty = false }: Supposed = {},
+): number {
   if (rankings.limits.length === 0) return MAX_TIMES;
   const host = view.hosts.get(root);
   if (host === undefined || !isTold(view, root)) return 0;
-  return instancesLeft(rankings, request, factsOf(view, host, treeOf(view, root)), but);
+  const facts = factsOf(view, host, treeOf(view, root));
+  return instancesLeft(rankings, request, isEmpty ? ifEmpty(facts) : facts, but);
 }
 
 /** Filters of a deployment's own, asked again of a request that asks for something else of the same hosts. */
@@ -373,7 +388,7 @@ function mayUse(
 
 function advise(
   adviser: Adviser,
-  { filters }: Rankings,
+  { filters, limits }: Rankings,
   view: View,
   request: Request,
   host: ViewHost,
@@ -383,8 +398,13 @@ function advise(
   const tree = treeOf(view, host.root);
   const facts = factsOf(view, host, tree);
   const refusing = (asked: Request) => refusingOf(filters, view, asked, host.root, facts);
-  const [only, ...more] = refusing(request);
-  if (only === undefined) return consider(adviser, tree);
+  const names = refusing(request);
+  const [only, ...more] = names;
+  if (only === undefined) return consider(adviser, tree, facts);
+  const isByWhatRuns = (name: string) => BY_WHAT_RUNS.has(name) || limits.some((limit) => limit.name === name);
+  if (names.every(isByWhatRuns) && mayServeIfEmpty(filters, view, request, host.root, facts)) {
+    considerEmpty(adviser, tree, facts);
+  }
   if (more.length > 0) return;
   if (only === serviceState.name) return considerAway(adviser, host, tree);
   if (only === INSTANCE_GROUP) {

@@ -78,8 +78,17 @@ function hostDifferences({ driven, cells, conducted }: Look, accounts: ReadonlyM
 
 function findingOf(difference: Difference, look: Look, accounts: ReadonlyMap<string, Account>): Finding {
   const { kind, what, instance, attempts, cell, host, provider } = difference;
-  const repairs = isCompleteIn(look) ? repairsOf(difference, look, accounts) : [];
-  return { kind, what, whose: whoseIs(difference), instance, attempts, cell, host, provider, repairs };
+  const mayBeOthers = isOnHost(difference) && hasForeign(look, difference);
+  const repairs = isCompleteIn(look) && !mayBeOthers ? repairsOf(difference, look, accounts) : [];
+  return { kind, what, whose: whoseIs(difference, mayBeOthers), instance, attempts, cell, host, provider, repairs };
+}
+
+/** Whether it is of what is on a host. */
+const isOnHost = ({ kind }: Difference) => kind === 'running-without-record' || kind === 'two-homes';
+
+/** Whether a host has, or had, instances that its cell did not order: they may be alive, whoever has ordered them. */
+function hasForeign({ cells }: Look, { cell = '', host }: Difference): boolean {
+  return cells.get(cell)?.hosts.find((one) => one.host === host)?.foreign !== undefined;
 }
 
 function repairsOf(difference: Difference, look: Look, accounts: ReadonlyMap<string, Account>): Repair[] {
@@ -89,7 +98,7 @@ function repairsOf(difference: Difference, look: Look, accounts: ReadonlyMap<str
   // Attempts only count up: what comes before the one that counts is dead, whatever happens meanwhile.
   const isOver = (attempt: number) =>
     account?.attempt === undefined || account.mayHold === never || attempt < account.attempt;
-  if (cell !== undefined && host !== undefined && (kind === 'running-without-record' || kind === 'two-homes')) {
+  if (cell !== undefined && host !== undefined && isOnHost(difference)) {
     return attempts.filter(isOver).map((attempt) => ({ type: 'destroy', cell, host, instance, attempt }));
   }
   if (kind !== 'leaked-allocation' && kind !== 'two-homes') return [];

@@ -53,9 +53,15 @@ export function keyOf({ kind, instance, attempts, cell, host, provider, what }: 
   return [kind, instance, attempts?.join('+'), cell, host, provider, detail].join(' ');
 }
 
-/** What helps, in words, for what differs between placement, cells and hosts. */
-export function whoseIs({ kind, host, cell }: Difference): string {
+/**
+ * What helps, in words, for what differs between placement, cells and hosts.
+ * @param mayBeOthers It is on a host that had instances before its cell knew it.
+ */
+export function whoseIs({ kind, host, cell }: Difference, mayBeOthers = false): string {
   const there = `'${cell}/${host}'`;
+  if (mayBeOthers) {
+    return `the operator: instances ran on ${there} before cell '${cell}' knew that host, so it may be somebody else's; find out whose it is, and destroy it there if it is nobody's`;
+  }
   switch (kind) {
     case 'over-capacity':
       return 'the operator: an inventory was told to be smaller than its use; nothing new fits until enough is deleted';

@@ -33,7 +33,8 @@ export function withAdviceOnBuild(view: InstanceView, decision: Decision | null)
 /** That more alternates would not have helped. */
 export function noFurtherHosts(view: InstanceView, { chosen, furtherInCell }: Decision): string[] {
   if (!hasTriedAll(view) || chosen === undefined || furtherInCell !== 0) return [];
-  return [`more alternates would not have helped: no other host of cell ${chosen.cell} was found to fit`];
+  const others = view.instance === view.request ? '' : " beside those of the request's other instances";
+  return [`more alternates would not have helped: no other host of cell ${chosen.cell} was found to fit${others}`];
 }
 
 /** Which alternates there were no attempts on, where the driver has ended it all. */

@@ -23,7 +23,9 @@ export function wordsOfExplanation(view: InstanceView, decision: Decision | null
     ...waitingOf(view),
     ...askingOf(view, decision),
     ...(asked === undefined ? [] : [askedWords(asked)]),
-    ...(decision === null ? [noDecision(view)] : wordsOfDecision(decision, keepsTogether(view, decision))),
+    ...(decision === null
+      ? [noDecision(view)]
+      : wordsOfDecision(decision, keepsTogether(view, decision), view.instance !== view.request)),
     ...attemptLines(view),
     ...(decision?.chosen === undefined ? [] : furtherLines(view, decision)),
     ...forgottenOf(view, decision),
@@ -105,7 +107,7 @@ function keepsTogether({ instance, request }: InstanceView, { group, weights, ch
   return group?.policy === 'affinity' && isOfSeveral;
 }
 
-function wordsOfDecision(decision: Decision, isTogether: boolean): string[] {
+function wordsOfDecision(decision: Decision, isTogether: boolean, isOfSeveral: boolean): string[] {
   const {
     at,
     scheduler,
@@ -146,18 +148,24 @@ function wordsOfDecision(decision: Decision, isTogether: boolean): string[] {
   const isWeighed = weights.some(({ cell, host }) => cell === chosen.cell && host === chosen.host);
   const earlier = isWeighed ? '' : ', which an earlier question had been granted';
   lines.push(`claimed: ${chosen.cell}/${chosen.host}${earlier}`);
-  lines.push(`alternates: ${alternatesWords(decision, chosen.cell, isTogether)}`);
+  lines.push(`alternates: ${alternatesWords(decision, chosen.cell, isTogether, isOfSeveral)}`);
   return lines;
 }
 
 /** Those that were named, and why they are fewer than were asked for. */
-function alternatesWords({ alternates, alternatesAsked }: Decision, cell: string, isTogether: boolean): string {
+function alternatesWords(
+  { alternates, alternatesAsked }: Decision,
+  cell: string,
+  isTogether: boolean,
+  isOfSeveral: boolean,
+): string {
   const isNone = alternates.length === 0;
   if (isNone && isTogether) return 'none: members of a group that must keep together have none of their own';
   const told = isNone ? 'none' : placesWords(cell, alternates);
   if (alternatesAsked === undefined) return isNone ? 'none were asked for' : told;
   const asked = `${alternatesAsked} ${alternatesAsked === 1 ? 'was' : 'were'} asked for`;
-  return `${told}; ${asked}, and no other host of its cell was found to fit`;
+  const others = isOfSeveral ? " beside those of the request's other instances" : '';
+  return `${told}; ${asked}, and no other host of its cell was found to fit${others}`;
 }
 
 /** In which order hosts are named. A soft rule comes before what hosts weigh, and so do the cells that are preferred. */

@@ -261,8 +261,8 @@ function nowWords({
   const all = standingWords(hosts, fits);
   if (refusal !== undefined) return `would be refused: ${refusalWords(refusal, also)}; ${all}`;
   if (weighing === undefined) return `is not weighed; ${all}`;
-  const isBest = best !== undefined && best.cell === weighing.cell && best.host === weighing.host;
-  const others = best === undefined || isBest ? '' : `; the best: ${rankedWords(best)}`;
+  // Another may weigh as much, and be named before it.
+  const others = best === undefined || rank === 1 ? '' : `; the best: ${rankedWords(best)}`;
   const last = silenceWords(weighing.silentShard, silent === true ? cell : undefined);
   const sure = silence.length === 0 ? '' : ' as far as is known';
   return `would fit${sure}, number ${rank} of ${fits}${ruleWords(weighing)}: ${rankedWords(weighing)}${last}${others}; ${all}`;

@@ -211,8 +211,13 @@ function changesOf(asked: Asked, fleet: Fleet): Changed[] {
   // Those with whom it must be stay.
   const mustStay = ({ nodes: [root], members }: PlainHost) =>
     company?.near?.has(root?.id ?? '') === true || (spec.instanceGroup?.policy === 'affinity' && members > 0);
-  const empty = fleet.hosts.map((host) => (mustStay(host) ? host : { ...host, nodes: nodesOf(host) }));
-  add({ code: 'when-empty' }, asked, { ...fleet, hosts: empty });
+  const emptied = fleet.hosts.filter((host) => !mustStay(host));
+  const empty = (host: PlainHost): PlainHost =>
+    emptied.includes(host) ? { ...host, nodes: nodesOf(host), instances: 0, members: 0 } : host;
+  const roots = new Set(emptied.map(({ nodes: [root] }) => root?.id ?? ''));
+  const far = new Set([...(company?.far ?? [])].filter((root) => !roots.has(root)));
+  const alone = company === undefined ? asked : { ...asked, company: { ...company, far } };
+  add({ code: 'when-empty' }, alone, { ...fleet, hosts: fleet.hosts.map(empty) });
   add({ code: 'without-filter', about: 'instance-limit' }, asked, { ...fleet, most: 1_000 });
   for (const [about, lost] of [
     ['old', OLD],

@@ -14,12 +14,13 @@ import { obstacleWords } from '../../actors/scheduler/explain.ts';
 import type { Filter } from '../../actors/scheduler/filters/filter.ts';
 import { buildLimit, instanceLimit } from '../../actors/scheduler/filters/limits.ts';
 import { learnMembers } from '../../actors/scheduler/groups-view.ts';
+import { allFiltersFor, judge } from '../../actors/scheduler/judging.ts';
 import type { Request } from '../../actors/scheduler/request.ts';
 import { treeOf, type ViewHost } from '../../actors/scheduler/view.ts';
 import { type HostWords, viewOf } from '../support/facts.ts';
 import { randomFleet } from '../support/fleets.ts';
 import { schedulersOf, selectFor } from '../support/schedulers.ts';
-import { applied, emptied, hostsThatFit, judged, survey, surveyFor, words } from '../support/survey.ts';
+import { adviceWith, applied, emptied, hostsThatFit, judged, survey, surveyFor, words } from '../support/survey.ts';
 
 const test = suite('scheduler - dry runs and advice');
 
@@ -227,7 +228,10 @@ test('scheduler - without its group, a request fits only where the limit on inst
     return told?.message.type === 'fitted' ? told.message.advice : undefined;
   };
   assert.equal(adviceFor(3), []);
-  assert.equal(adviceFor(1), [{ code: 'without-instance-group', about: 'g', hosts: 1 }]);
+  assert.equal(adviceFor(1), [
+    { code: 'without-instance-group', about: 'g', hosts: 1 },
+    { code: 'when-empty', hosts: 1, named: ['c1/h1'] },
+  ]);
 });
 
 test('scheduler - of several instances at once, no more fit on a host than it may build at one time', () => {
@@ -314,8 +318,15 @@ test('scheduler - of instances to be kept apart from those are named that are wh
   const company = { far: new Set(farFrom.keys()), farFrom };
   const spec = { groups: [{ name: '', resources: { VCPU: 6 } }], groupPolicy: 'none' as const };
   const toldOf = (count: number) => surveyFor(view, { spec, company }, count).advice;
-  assert.equal(toldOf(1), [{ code: 'without-different-host', about: 'a1, a4', hosts: 1 }]);
-  assert.equal(toldOf(2), [{ code: 'without-different-host', about: 'a1, a4, a2, b2', hosts: 2, instances: 2 }]);
+  const named = ['c1/h1', 'c1/h2', 'c1/h3'];
+  assert.equal(toldOf(1), [
+    { code: 'without-different-host', about: 'a1, a4', hosts: 1 },
+    { code: 'when-empty', hosts: 4, named },
+  ]);
+  assert.equal(toldOf(2), [
+    { code: 'without-different-host', about: 'a1, a4, a2, b2', hosts: 2, instances: 2 },
+    { code: 'when-empty', hosts: 4, instances: 2, named },
+  ]);
 });
 
 test('scheduler - of instances that keep together fewer are advised with the hosts that hold all of those', () => {
@@ -443,6 +454,74 @@ test('scheduler - of limits it is said that they are reached, and of hosts that 
   };
   assert.is(messageFor({ noneOf: ['p-h1'] }), "host 'c1/h1' is one that the request avoids");
   assert.is(messageFor({ oneOf: ['p-h2'] }), "host 'c1/h1' is none of those that the request names");
+});
+
+test('scheduler - hosts that are full, and have as many instances as they may, would do if they were empty', () => {
+  const full = { used: { VCPU: 6 }, instances: 2 };
+  const hosts = ['h1', 'h2', 'h3', 'h4', 'h5'].map((host, at) => ({ host, ...full, instances: 2 + at }));
+  const spec: RequestSpec = { groups: [{ name: '', resources: { VCPU: 7 } }], groupPolicy: 'none' };
+  const told = (filters: readonly Filter[], asked: Partial<Request> = {}) =>
+    adviceWith(filters, viewOf({ host: 'small', has: { VCPU: 6 }, used: { VCPU: 1 }, instances: 9 }, ...hosts), {
+      spec,
+      ...asked,
+    });
+  const named = ['c1/h1', 'c1/h2', 'c1/h3'];
+  const whenEmpty = [{ code: 'when-empty', hosts: 5, named }];
+  assert.equal(told([instanceLimit(2)]), whenEmpty);
+  assert.equal(told([instanceLimit(2), buildLimit(1)]), whenEmpty);
+  assert.equal(told([], { company: { far: new Set(['p-h1', 'p-h4']) } })[1], {
+    code: 'when-empty',
+    hosts: 5,
+    named,
+  });
+  assert.equal(told([instanceLimit(0)]), [], 'not those that may have none');
+  const cold: Filter = { name: 'cold', refusal: () => ({ code: 'cold', message: 'it is cold' }) };
+  assert.equal(told([instanceLimit(2), cold]), [], 'nor where something else refuses them');
+  const [advice] = told([instanceLimit(2)]);
+  assert.is(words(advice as Advice), 'it would fit on 5 hosts if they were empty, such as c1/h1, c1/h2, c1/h3');
+  assert.is(
+    words({ code: 'when-empty', hosts: 1, named: ['c1/h1'] }),
+    'it would fit on 1 host if it were empty: c1/h1',
+  );
+});
+
+test('scheduler - a limit that an aggregate sets is told as that of the aggregate, and what is advised is to change that', () => {
+  const view = viewOf(
+    { host: 'h1', instances: 2, aggregates: ['rack-1'] },
+    { host: 'h2', instances: 3, aggregates: ['rack-2', 'rack-1'] },
+    { host: 'h3', instances: 9 },
+  );
+  const spec: RequestSpec = { groups: [{ name: '', resources: { VCPU: 1 } }], groupPolicy: 'none' };
+  const ofRacks = new Map([
+    ['rack-1', 2],
+    ['rack-2', 1],
+  ]);
+  const filters = [instanceLimit(5, ofRacks)];
+  const of = (aggregate: string) => ({ code: 'without-filter', about: 'instance-limit', aggregate, hosts: 1 });
+  const told = adviceWith(filters, view, { spec });
+  assert.equal(
+    new Set(told),
+    new Set([{ code: 'without-filter', about: 'instance-limit', hosts: 1 }, of('rack-1'), of('rack-2')]),
+  );
+  assert.is(words(of('rack-1') as Advice), 'if aggregate rack-1 allowed more, it would fit on 1 host');
+  const refusals = [...view.hosts.values()].map(
+    (host) => judge(view, allFiltersFor(filters, { spec }), spec, host).obstacle,
+  );
+  assert.equal(
+    refusals.map((one) => [one?.code, one?.about, one?.message]),
+    [
+      ['too-many-instances', 'rack-1', "host 'h1' has 2 instances, and may have 2 as in aggregate rack-1"],
+      ['too-many-instances', 'rack-2', "host 'h2' has 3 instances, and may have 1 as in aggregate rack-2"],
+      ['too-many-instances', undefined, "host 'h3' has 9 instances, and may have 5"],
+    ],
+  );
+  const some = viewOf({ host: 'h1', instances: 1, aggregates: ['rack-1'] }, { host: 'h2', instances: 5 });
+  assert.equal(adviceWith(filters, some, { spec }, 3), [
+    { code: 'fewer-instances', from: 3, to: 1, hosts: 1 },
+    { code: 'without-filter', about: 'instance-limit', hosts: 2, instances: 3 },
+    { ...of('rack-1'), instances: 3 },
+    { code: 'when-empty', hosts: 2, instances: 3, named: ['c1/h2'] },
+  ]);
 });
 
 test('scheduler - a filter that fails is told apart from one that refuses, and what it threw first is told', () => {

@@ -68,6 +68,7 @@ test('held groups - of a group on a host that is down it is said by whom it is h
     state: 'down',
     members: 2,
     named: ['db-0', 'db-1'],
+    freedBy: ['host', 'members'],
   });
 });
 

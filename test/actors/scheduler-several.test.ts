@@ -343,7 +343,7 @@ test('scheduler - one that others were quicker than is advised to ask again wher
   };
   const waits = failureOn(2);
   assert.equal(waits.advice, [
-    { code: 'when-empty', hosts: 2 },
+    { code: 'when-empty', hosts: 2, named: ['c1/h0', 'c1/h1'] },
     { code: 'with-wait', hosts: 2 },
   ]);
   assert.match(
@@ -351,7 +351,7 @@ test('scheduler - one that others were quicker than is advised to ask again wher
     /; with `wait` it would be tried again when room comes free: 2 hosts had none left when claimed$/,
   );
   assert.equal(failureOn(20).advice, [
-    { code: 'when-empty', hosts: 20 },
+    { code: 'when-empty', hosts: 20, named: ['c1/h0', 'c1/h1', 'c1/h10'] },
     { code: 'with-wait', hosts: 8, partly: true },
   ]);
   const again = failureOn(MAX_CLAIMS_PER_SELECTION + 3);

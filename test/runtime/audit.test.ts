@@ -184,6 +184,21 @@ test('audit - what is on a host and has no record', () => {
   });
 });
 
+test('audit - what is on a host that had instances before its cell knew it may be alive, and is left alone', () => {
+  for (const [kind, what] of [
+    ['running-without-record', on('h2', 'stray', 1)],
+    ['two-homes', on('h2', 'active', 0)],
+  ] as const) {
+    const found = seen((doctored) => {
+      doctored.driven.get('c1/h2')?.push(what);
+      c1(doctored).hosts = [hostAt('h1'), { ...hostAt('h2'), foreign: 1 }];
+    }).findings.filter((one) => one.kind === kind && one.instance === what.instance);
+    assert.is(found.length, 1, kind);
+    assert.equal(found[0]?.repairs, [], kind);
+    assert.match(found[0]?.whose ?? '', /^the operator: instances ran on 'c1\/h2' before cell 'c1' knew that host/);
+  }
+});
+
 test('audit - an active instance that is not on its host', () => {
   const repairs = finds(
     'not-running',

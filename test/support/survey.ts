@@ -4,6 +4,7 @@ import * as assert from 'uvu/assert';
 import { type Advice, adviceWords } from '../../actors/messages/advice.ts';
 import type { RequestSpec, ResourceGroup } from '../../actors/messages/common.ts';
 import type { Provider } from '../../actors/placement/providers.ts';
+import type { Filter } from '../../actors/scheduler/filters/filter.ts';
 import { allFiltersFor, judge } from '../../actors/scheduler/judging.ts';
 import { emptyRankings } from '../../actors/scheduler/ranking.ts';
 import type { Request } from '../../actors/scheduler/request.ts';
@@ -33,14 +34,21 @@ export function surveyFor(
   count = 1,
   limit = 10,
   isHeardOf = (_cell: string) => false,
+  by = rankings,
 ): Survey {
   let told: Survey | undefined;
-  const sweep = surveyOf(rankings, view, { request, count, limit, isHeardOf }, (found) => {
+  const sweep = surveyOf(by, view, { request, count, limit, isHeardOf }, (found) => {
     told = found;
   });
   sweepAll(sweep, view);
   assert.ok(told);
   return told;
+}
+
+/** What is advised where a scheduler has filters beside those that all have. */
+export function adviceWith(filters: readonly Filter[], view: View, request: Request, count = 1): readonly Advice[] {
+  const by = emptyRankings(DEFAULT_WEIGHERS, 's', { filters });
+  return surveyFor(view, request, count, 0, undefined, by).advice;
 }
 
 /** Does all that a sweep has to do at once. */

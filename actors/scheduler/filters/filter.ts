@@ -4,6 +4,7 @@
 // filter says that it will answer something else.
 
 import { clipped, MAX_REASON_LENGTH } from '../../messages/common.ts';
+import { present } from '../../present.ts';
 import type { HostFacts } from '../host-facts.ts';
 import type { Request } from '../request.ts';
 import { partOf, Unreadable } from '../request-parts.ts';
@@ -70,6 +71,8 @@ export interface Filter<Part = unknown> {
    * request than that at once. It is no condition of the claim: placement does not know what is being built.
    */
   mostBuilds?(host: HostFacts): number;
+  /** The aggregate that sets these limits for the host; undefined: none does. It is named where the host is refused for them. */
+  limitedBy?(host: HostFacts): string | undefined;
 }
 
 /** A filter with the part of a request that it is to go by. */
@@ -132,13 +135,20 @@ function failure(name: string, why: string): FilterRefusal {
   return bounded({ code: FILTER_FAILED, message: `filter '${name}' failed: ${why}`, about: name });
 }
 
-/** What a filter says goes into answers, of which none may be too long to be sent, or have half a character. */
+/**
+ * What a filter says goes into answers, of which none may be too long to be sent, or have half a character; and into lines of
+ * logs.
+ */
 function bounded(refusal: FilterRefusal): FilterRefusal {
   const { message, about = '' } = refusal;
-  if (isSendable(message, MAX_REASON_LENGTH) && isSendable(about, MAX_ABOUT_LENGTH)) return refusal;
-  const sendable = { ...refusal, message: whole(clipped(message, MAX_REASON_LENGTH)) };
+  const isOneLine = message.search(BREAKS) === -1;
+  if (isOneLine && isSendable(message, MAX_REASON_LENGTH) && isSendable(about, MAX_ABOUT_LENGTH)) return refusal;
+  const line = isOneLine ? message : message.trim().replaceAll(BREAKS, ' ');
+  const sendable = { ...refusal, message: whole(clipped(line, MAX_REASON_LENGTH)) };
   return refusal.about === undefined ? sendable : { ...sendable, about: whole(clipped(about, MAX_ABOUT_LENGTH)) };
 }
+
+const BREAKS = /\s*[\n\v\f\r\u0085\u2028\u2029]\s*/g;
 
 const HALF = /\p{Surrogate}/gu;
 
@@ -161,29 +171,51 @@ export function limitBy(filter: Filter, limit: Limit, host: HostFacts): number {
   }
 }
 
+/** The aggregate whose limit a filter keeps to on a host, if it is not its own. */
+export function whoseLimit(filter: Filter, host: HostFacts): string | undefined {
+  try {
+    // It may be anybody's code.
+    const said: unknown = filter.limitedBy?.(host);
+    return typeof said === 'string' && isSendable(said, MAX_ABOUT_LENGTH) ? said : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
 function fullBy(filter: Filter, host: HostFacts): FilterRefusal | null {
   const { mostInstances, mostBuilds } = filter;
   if (mostInstances === undefined && mostBuilds === undefined) return null;
   const instances = limitBy(filter, 'mostInstances', host);
   if (Number.isNaN(instances)) return failure(filter.name, 'mostInstances must answer a number, 0 or more');
-  if (host.stats.instances >= instances) return tooManyInstances(host, instances);
+  if (host.stats.instances >= instances) return tooManyInstances(host, instances, whoseLimit(filter, host));
   const builds = limitBy(filter, 'mostBuilds', host);
   if (Number.isNaN(builds)) return failure(filter.name, 'mostBuilds must answer a number, 0 or more');
-  return host.stats.builds >= builds ? tooManyBuilds(host, builds) : null;
+  return host.stats.builds >= builds ? tooManyBuilds(host, builds, whoseLimit(filter, host)) : null;
 }
 
 const instancesIn = (count: number): string => `${count} ${count === 1 ? 'instance' : 'instances'}`;
 
 /** That a host has as many instances as it may. */
-function tooManyInstances({ host, stats: { instances } }: HostFacts, limit: number): FilterRefusal {
-  const message = `host '${host}' has ${instancesIn(instances)}, and may have ${limit}`;
-  return { code: 'too-many-instances', message, short: instances + 1 - limit };
+function tooManyInstances(
+  { host, stats: { instances } }: HostFacts,
+  limit: number,
+  aggregate: string | undefined,
+): FilterRefusal {
+  const message = `host '${host}' has ${instancesIn(instances)}, and may have ${limit}${whoseWords(aggregate)}`;
+  return { code: 'too-many-instances', message, short: instances + 1 - limit, ...present({ about: aggregate }) };
 }
 
+const whoseWords = (aggregate: string | undefined) => (aggregate === undefined ? '' : ` as in aggregate ${aggregate}`);
+
 /** That a host builds as many instances as it may at one time. */
-function tooManyBuilds({ host, stats: { builds } }: HostFacts, limit: number): FilterRefusal {
-  const message = `host '${host}' is building ${instancesIn(builds)}, and may build ${limit} at one time`;
-  return { code: 'too-many-builds', message, short: builds + 1 - limit };
+function tooManyBuilds(
+  { host, stats: { builds } }: HostFacts,
+  limit: number,
+  aggregate: string | undefined,
+): FilterRefusal {
+  const whose = whoseWords(aggregate);
+  const message = `host '${host}' is building ${instancesIn(builds)}, and may build ${limit} at one time${whose}`;
+  return { code: 'too-many-builds', message, short: builds + 1 - limit, ...present({ about: aggregate }) };
 }
 
 /** Whether it is what a filter must answer that refuses a host: it may be anybody's code, and goes into counts and messages. */

@@ -20,7 +20,8 @@ export function instanceLimit(most = DEFAULT_MOST_INSTANCES, ofAggregates: Limit
     ignoresStats: true,
     goesBy: () => null,
     refusal: () => null,
-    mostInstances: (host) => limitOf(host, most, ofAggregates),
+    mostInstances: (host) => lowestOf(host, ofAggregates)?.most ?? most,
+    limitedBy: (host) => lowestOf(host, ofAggregates)?.aggregate,
   };
 }
 
@@ -29,13 +30,21 @@ export function buildLimit(most = DEFAULT_MOST_BUILDS, ofAggregates: LimitsOfAgg
     name: 'build-limit',
     goesBy: () => null,
     refusal: () => null,
-    mostBuilds: (host) => limitOf(host, most, ofAggregates),
+    mostBuilds: (host) => lowestOf(host, ofAggregates)?.most ?? most,
+    limitedBy: (host) => lowestOf(host, ofAggregates)?.aggregate,
   };
 }
 
-function limitOf({ aggregates }: HostFacts, most: number, ofAggregates: LimitsOfAggregates): number {
-  if (ofAggregates.size === 0) return most;
-  let limit = Number.POSITIVE_INFINITY;
-  for (const aggregate of aggregates) limit = Math.min(limit, ofAggregates.get(aggregate) ?? limit);
-  return limit === Number.POSITIVE_INFINITY ? most : limit;
+/** The lowest limit of the aggregates of a host, and whose it is. */
+function lowestOf(
+  { aggregates }: HostFacts,
+  ofAggregates: LimitsOfAggregates,
+): { readonly aggregate: string; readonly most: number } | undefined {
+  if (ofAggregates.size === 0) return undefined;
+  let lowest: { aggregate: string; most: number } | undefined;
+  for (const aggregate of aggregates) {
+    const most = ofAggregates.get(aggregate);
+    if (most !== undefined && (lowest === undefined || most < lowest.most)) lowest = { aggregate, most };
+  }
+  return lowest;
 }
