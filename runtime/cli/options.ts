@@ -71,5 +71,5 @@ export function servers(text: string): string[] {
 }
 
 function numberIn(text: string): number {
-  return /^\d{1,15}(\.\d{1,15})?(e-?\d{1,3})?$/i.test(text) ? Number(text) : Number.NaN;
+  return /^(\d{1,15}(\.\d{1,15})?|\.\d{1,15})(e-?\d{1,3})?$/i.test(text) ? Number(text) : Number.NaN;
 }

@@ -33,7 +33,7 @@ export interface PackFlags {
 
 /** As the published experiment numbers its seeds. */
 const FIRST_SEED = 42;
-/** Of how many requests a remark has the names. */
+/** Of how many requests a remark has the names, and of how many models there is one. */
 const MAX_NAMED = 5;
 /** How often a terminal is drawn, and how often a plain line is written, ms. */
 const DRAW_EVERY_MS = 200;
@@ -97,9 +97,14 @@ function remarksOn(
       const told = spellings.map(({ model, file }) => `'${model}' of '${file}'`);
       return `taken for one model of GPUs: ${told.join(', ')}`;
     }),
-    ...Array.from(absentModels, ([model, count]) => {
-      return `no host of '${nodes}' has a GPU '${model}', which ${counted(count, 'request')} of '${pods}' would take`;
-    }),
+    ...Array.from(absentModels)
+      .slice(0, MAX_NAMED)
+      .map(([model, count]) => {
+        return `no host of '${nodes}' has a GPU '${model}', which ${counted(count, 'request')} of '${pods}' would take`;
+      }),
+    ...(absentModels.size <= MAX_NAMED
+      ? []
+      : [`no host of '${nodes}' has ${figure(absentModels.size - MAX_NAMED)} more models that requests would take`]),
     ...(leftOut.length === 0
       ? []
       : [`left out, for more than ${tune} times all GPUs each: ${requestsText(leftOut, pods)}`]),

@@ -15,7 +15,10 @@ import { printable } from './text.ts';
 export interface PerformOptions extends Omit<ReplayOptions, 'onStart' | 'whileUp' | 'signal'> {
   /** Where the record is written. Default: nowhere. */
   readonly json?: string;
-  /** Whether the system stays when the replay is over, until it is interrupted; default false. */
+  /**
+   * Whether the system stays when the replay is over, until it is interrupted; it is then told how to look around, or how to
+   * have it stay. Absent: it cannot stay, so nothing is told.
+   */
   readonly serve?: boolean;
   /** The flags by which the server let this command in, for those that follow. */
   readonly access?: AccessFlags;
@@ -27,7 +30,7 @@ export interface PerformOptions extends Omit<ReplayOptions, 'onStart' | 'whileUp
  */
 export async function perform(
   workload: Workload,
-  { json, serve = false, access = {}, ...options }: PerformOptions,
+  { json, serve, access = {}, ...options }: PerformOptions,
 ): Promise<void> {
   checkWritable('json', json);
   const interrupt = onInterrupt();
@@ -39,9 +42,9 @@ export async function perform(
     display?.stop();
     console.log(`\n${printable(summaryOf(result))}\n`);
     const [host] = workload.hosts;
-    if (url !== null && host !== undefined)
+    if (url !== null && host !== undefined && serve !== undefined)
       console.log(hintsFor({ url, prefix, host, serving: serve, access }).join('\n'));
-    if (!serve) return;
+    if (serve !== true) return;
     console.log('\nCtrl-C ends it.');
     await interrupt.happened;
   }

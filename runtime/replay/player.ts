@@ -15,6 +15,8 @@ export interface PlayerOptions {
   readonly clock: Clock;
   /** Milliseconds of the workload that pass in one millisecond of the run. */
   readonly speed: number;
+  /** When the workload begins, in its milliseconds; default 0. */
+  readonly startMs?: number;
   /** Hosts named up front for each instance, to be tried in turn should a build fail. */
   readonly alternates: number;
   /** Calls of the API that wait for an answer at the same time; default 128. More would only wait in a mailbox. */
@@ -53,6 +55,7 @@ export async function play(arrivals: Iterable<Arrival>, options: PlayerOptions):
     client,
     clock,
     speed,
+    startMs = 0,
     alternates,
     maxInFlight = DEFAULT_MAX_IN_FLIGHT,
     holdMs = HOLD_MS,
@@ -101,7 +104,7 @@ export async function play(arrivals: Iterable<Arrival>, options: PlayerOptions):
   for (const entry of timetable(arrivals)) {
     throwIfInterrupted(signal);
     // Whole milliseconds, as the system's clock gives them.
-    const dueAt = startedAt + Math.ceil(entry.atMs / speed);
+    const dueAt = startedAt + Math.ceil((entry.atMs - startMs) / speed);
     if (dueAt > clock.monotonic()) await pause(clock, dueAt - clock.monotonic(), signal);
     if (entry.type === 'arrival') await begin(entry.arrival);
     else await endLater(entry.instance, entry.request);

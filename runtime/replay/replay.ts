@@ -81,12 +81,14 @@ async function replayOn(stage: Stage, workload: Workload, options: ReplayOptions
   const { seed, alternates = DEFAULT_ALTERNATES, failRate = 0, placementShards, signal } = options;
   const { clock, client, asking, bus, subjects } = stage;
   // Slower than it was recorded is of no use, so a short workload takes less.
-  const speed = options.speed ?? Math.max(1, workload.endMs / DEFAULT_RUN_MS[stage.kind]);
+  const { startMs = 0 } = workload;
+  const lastsMs = workload.endMs - startMs;
+  const speed = options.speed ?? Math.max(1, lastsMs / DEFAULT_RUN_MS[stage.kind]);
   const buildMs = options.buildMs ?? {
     min: Math.max(1, Math.round(BUILD_MS.min / speed)),
     max: Math.max(1, Math.round(BUILD_MS.max / speed)),
   };
-  const rememberDeletedMs = Math.ceil(workload.endMs / speed) + REMEMBER_MARGIN_MS;
+  const rememberDeletedMs = Math.ceil(lastsMs / speed) + REMEMBER_MARGIN_MS;
   const wall = systemClock();
   const wallStartedAt = wall.monotonic();
   let phase: Live['phase'] = 'starting';
@@ -113,6 +115,7 @@ async function replayOn(stage: Stage, workload: Workload, options: ReplayOptions
       client,
       clock,
       speed,
+      startMs,
       alternates,
       hasFailed: tally.hasFailed,
       ...(options.deletes === 'prompt' ? {} : { untilBuilt: tally.untilEnded }),

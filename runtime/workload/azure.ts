@@ -9,6 +9,7 @@ import {
   type Arrival,
   type BuildSpec,
   cellNames,
+  checkAnyArrives,
   checkCount,
   checkUntil,
   type FleetHost,
@@ -82,6 +83,7 @@ export function azureWorkload(options: AzureOptions): Workload {
   }
 
   const { requested, hosts } = measure(walk(), endMs);
+  checkAnyArrives(requested, options.untilMs);
   return {
     name: 'azure-v1',
     hosts: fleet(options.hosts ?? hosts, cells),
@@ -91,9 +93,14 @@ export function azureWorkload(options: AzureOptions): Workload {
   };
 }
 
-interface Period {
+interface Place {
   file: string;
   line: number;
+}
+
+/** `file` is that of the flavors; the line is that of both. */
+interface Period extends Place {
+  fateFile: string;
   flavors: string;
   fates: string;
 }
@@ -126,9 +133,10 @@ function batchesOf(period: Period): Batch[] {
 
 /** When a machine ends: `C<bin>` outlives the trace, `U<bin>` ends within it. */
 function endOf(fate: string, atMs: number, traceEndMs: number, bins: Bins, draws: Random, period: Period) {
-  const range = lookUp(bins, fate.slice(1), period, 'lifetime bin');
+  const place = { file: period.fateFile, line: period.line };
+  if (!/^[CU]/.test(fate)) throw wrong(place, `'${fate}' is no lifetime`);
+  const range = lookUp(bins, fate.slice(1), place, 'lifetime bin');
   if (fate.startsWith('C')) return undefined;
-  if (!fate.startsWith('U')) throw wrong(period, `'${fate}' is no lifetime`);
   // A machine near the end of the trace cannot use all of its bin: the trace says that it ended before.
   const roomMs = traceEndMs - atMs - 1;
   const leastMs = Math.min(range.leastMs, roomMs);
@@ -146,6 +154,11 @@ function readFlavors(file: string): Flavors {
       throw wrong({ file, line: index + 1 }, `'${text}' is no new flavor`);
     }
     const resources = { VCPU: Number(vcpu), MEMORY_MB: Math.round(Number(gigabytes) * 1024) };
+    const isServable = resources.VCPU <= HOST_VCPU && resources.MEMORY_MB <= HOST_MEMORY_MB;
+    if (!isServable || resources.VCPU === 0 || resources.MEMORY_MB === 0) {
+      const host = `${HOST_VCPU} processors and ${HOST_MEMORY_MB / 1024} GB`;
+      throw wrong({ file, line: index + 1 }, `'${text}' is nothing that a host of ${host} could have`);
+    }
     flavors.set(letter, { spec: { resources }, kind: `vcpu-${vcpu}` });
   }
   return flavors;
@@ -176,18 +189,24 @@ function readPeriods(flavorFile: string, fateFile: string): Period[] {
   }
   const firstS = Number.parseInt(flavorLines[0] ?? '', 10);
   return flavorLines.map((text, index) => {
-    const place = { file: flavorFile, line: index + 1 };
+    const line = index + 1;
     const stamp = `${firstS + index * PERIOD_S} `;
     const fates = fateLines[index] as string;
-    if (!text.startsWith(stamp) || !fates.startsWith(stamp)) {
-      throw wrong(place, `the two files do not both start with the time '${stamp.trim()}'`);
+    for (const [file, told] of [
+      [flavorFile, text],
+      [fateFile, fates],
+    ] as const) {
+      if (!told.startsWith(stamp)) throw wrong({ file, line }, `does not start with the time '${stamp.trim()}'`);
     }
-    return { ...place, flavors: text.slice(stamp.length), fates: fates.slice(stamp.length) };
+    return { file: flavorFile, fateFile, line, flavors: text.slice(stamp.length), fates: fates.slice(stamp.length) };
   });
 }
 
 function linesOf(file: string): string[] {
-  const lines = readTrace(file).trimEnd().split(/\r?\n/);
+  const lines = readTrace(file)
+    .replace(/^\uFEFF/, '')
+    .trimEnd()
+    .split(/\r?\n/);
   if (lines[0] === '') throw new MalformedError(`'${file}' is empty`);
   return lines;
 }
@@ -230,12 +249,12 @@ function fleet(hosts: number, cells: readonly string[]): FleetHost[] {
   });
 }
 
-function lookUp<Value>(map: ReadonlyMap<string, Value>, key: string, period: Period, what: string): Value {
+function lookUp<Value>(map: ReadonlyMap<string, Value>, key: string, place: Place, what: string): Value {
   const value = map.get(key);
-  if (value === undefined) throw wrong(period, `'${key}' is no known ${what}`);
+  if (value === undefined) throw wrong(place, `'${key}' is no known ${what}`);
   return value;
 }
 
-function wrong({ file, line }: { file: string; line: number }, what: string): MalformedError {
-  return new MalformedError(`'${file}' line ${line}: ${what}`);
+function wrong({ file, line }: Place, what: string): MalformedError {
+  return new MalformedError(`'${file}' line ${line}: ${what}`, { field: file });
 }

@@ -13,7 +13,15 @@ import {
   requestIn,
 } from './openb-rows.ts';
 import { type Names, readRows } from './rows.ts';
-import { type Arrival, cellNames, checkUntil, type FleetHost, gpuKind, type Workload } from './workload.ts';
+import {
+  type Arrival,
+  cellNames,
+  checkAnyArrives,
+  checkUntil,
+  type FleetHost,
+  gpuKind,
+  type Workload,
+} from './workload.ts';
 
 export interface OpenbOptions {
   /** The list of hosts, with or without those that have no GPU (`openb_node_list_*.csv`). */
@@ -43,9 +51,10 @@ export function openbWorkload(options: OpenbOptions): Workload {
   checkUntil(options.untilMs);
   const requests = readRequests(options.podsFile);
   const lastMs = requests.reduce((last, { atMs, deletedMs }) => Math.max(last, atMs, deletedMs ?? 0), 0);
-  const endMs = options.untilMs ?? lastMs;
+  const endMs = Math.min(options.untilMs ?? lastMs, lastMs);
 
   const kept = requests.filter(({ atMs }) => options.untilMs === undefined || atMs < options.untilMs);
+  checkAnyArrives(kept.length, options.untilMs);
   // The sort keeps equals in the order they come in, so shuffling first orders each second by the seed.
   const sorted = seededRandom(options.seed)
     .shuffle(kept)
@@ -60,6 +69,8 @@ export function openbWorkload(options: OpenbOptions): Workload {
     hosts: readHosts(options.nodesFile, cells),
     arrivals,
     requested: arrivals.length,
+    // Lists cut out of a trace, or with times of day, begin with their first request.
+    startMs: arrivals[0]?.atMs ?? 0,
     endMs,
   };
 }

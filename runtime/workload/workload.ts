@@ -71,7 +71,9 @@ export interface Workload {
   arrivals: Iterable<Arrival>;
   /** Instances in total: the sum of all counts. */
   requested: number;
-  /** No arrival and no end is later, in milliseconds from the start. */
+  /** When it is to begin, in milliseconds as arrivals have them; no arrival is earlier. Default 0. */
+  startMs?: number;
+  /** No arrival and no end is later, in milliseconds as arrivals have them. */
   endMs: number;
 }
 
@@ -111,6 +113,13 @@ export function checkUntil(untilMs: number | undefined): void {
   if (untilMs !== undefined && !(untilMs > 0)) {
     throw new MalformedError(`'untilMs' must be above zero, not '${untilMs}'`, { field: 'untilMs' });
   }
+}
+
+/** That a trace is left with something to play. */
+export function checkAnyArrives(requests: number, untilMs: number | undefined): void {
+  if (requests > 0 || untilMs === undefined) return;
+  const message = `nothing arrives before 'untilMs', which is ${untilMs}, so there is nothing to play`;
+  throw new MalformedError(message, { field: 'untilMs' });
 }
 
 /** @throws CellwrightError `trace-unreadable`, MalformedError for what is no text, with the file as its field. */

@@ -117,6 +117,41 @@ test('workload - openb cut short leaves out what arrives later and what ends lat
   assert.is(workload.endMs, 30_000);
 });
 
+test('workload - openb that is cut where nothing arrives any more is the whole trace', () => {
+  const whole = readOpenb();
+  const ends = ({ arrivals }: Workload) => [...arrivals].map(({ endAtMs }) => endAtMs);
+  for (const untilMs of [100_000, 100_001, 1_000_000]) {
+    const workload = readOpenb({ untilMs });
+    assert.equal([workload.endMs, ends(workload)], [whole.endMs, ends(whole)]);
+  }
+});
+
+test('workload - openb begins with its first request, and one of which nothing is left is refused', () => {
+  const from = (first: number) => {
+    const rows = [
+      `a,1,1,0,0,,LS,Running,${first},${first + 9},5`,
+      `b,1,1,0,0,,LS,Running,${first + 4},${first + 10},5`,
+      `c,1,1,0,0,,LS,Running,${first + 6},,5`,
+    ];
+    const { startMs, endMs, arrivals } = readOpenb({ pods: `${POD_HEADER}${rows.join('\n')}\n` });
+    const since = (at: number | undefined) => (at === undefined ? undefined : at - first * 1_000);
+    const times = [...arrivals].map(({ atMs, endAtMs }) => [since(atMs), ...endAtMs.map(since)]);
+    return { startMs, endMs: since(endMs), times };
+  };
+  const times = [
+    [0, 9_000],
+    [4_000, undefined],
+    [6_000, undefined],
+  ];
+  assert.equal(from(0), { startMs: 0, endMs: 10_000, times });
+  assert.equal(from(1_600_000_000), { startMs: 1_600_000_000_000, endMs: 10_000, times });
+  const rows = `${POD_HEADER}a,1,1,0,0,,LS,Running,5,9,5\n`;
+  assert.match(
+    failureOf(() => readOpenb({ pods: rows, untilMs: 5_000 })),
+    /^untilMs: nothing arrives before 'untilMs', which is 5000/,
+  );
+});
+
 test('workload - openb requests of one second come in an order of the seed', () => {
   const rows = Array.from({ length: 20 }, (_, index) => `pod-${index},1,1,0,0,,LS,Running,5,9,5\n`);
   const order = (seed: number) => {
@@ -238,18 +273,30 @@ test('workload - the azure fleet holds the peak and an eighth more, unless told 
 test('workload - azure errors name file and line', () => {
   const failure = (change: Partial<typeof AZURE>) => failureOf(() => readAzure(change));
   assert.match(failure({ 'flav_map.txt': '1,2 b\n1;2 g\n' }), /flav_map\.txt' line 2/);
+  for (const line of ['65,2 g', '1,513 g', '0,2 g', '1,0 g', '99999999999,0.75 g']) {
+    const what = new RegExp(
+      `flav_map\\.txt' line 2: '${line}' is nothing that a host of 64 processors and 512 GB could`,
+    );
+    assert.match(failure({ 'flav_map.txt': `1,2 b\n${line}\n` }), what);
+  }
   assert.match(failure({ 'flav_map.txt': '1,2 b\n' }), /v1\.dev\.txt' line 1: 'g' is no known flavor/);
   assert.match(failure({ 'v1.interval_map.txt': 'x\n' }), /v1\.interval_map\.txt' line 1/);
   assert.match(
     failure({ 'v1.interval_map.txt': '0 0\n300 1\n' }),
-    /v1\.dev\.txt' line 1: '2' is no known lifetime bin/,
+    /v1\.dev\.c2100000\.txt' line 1: '2' is no known lifetime bin/,
   );
   assert.match(failure({ 'v1.dev.txt': '900 b\n' }), /do not have the same number of lines/);
-  assert.match(failure({ 'v1.dev.txt': '900 b,|,b,g,b,|\n1300 g\n1500 b,b\n' }), /line 2: .*'1200'/);
+  assert.match(
+    failure({ 'v1.dev.txt': '900 b,|,b,g,b,|\n1300 g\n1500 b,b\n' }),
+    /v1\.dev\.txt' line 2: does not start with the time '1200'/,
+  );
+  const shifted = AZURE['v1.dev.c2100000.txt'].replace('1200', '1300');
+  assert.match(failure({ 'v1.dev.c2100000.txt': shifted }), /c2100000\.txt' line 2: does not start with .*'1200'/);
+  assert.is(readAzure({ 'v1.dev.txt': `\uFEFF${AZURE['v1.dev.txt']}` }).requested, 7, 'a byte order mark');
   assert.match(failure({ 'v1.dev.txt': '900 b,|,b,g,b,|\n1200 g\n1500 b\n' }), /line 3: .* number of items/);
   assert.match(failure({ 'v1.dev.txt': '900 b,|,b,g,|,b\n1200 g\n1500 b,b\n' }), /line 1: item 5 ends a batch/);
   const fates = AZURE['v1.dev.c2100000.txt'].replace('C2', 'X2');
-  assert.match(failure({ 'v1.dev.c2100000.txt': fates }), /line 1: 'X2' is no lifetime/);
+  assert.match(failure({ 'v1.dev.c2100000.txt': fates }), /c2100000\.txt' line 1: 'X2' is no lifetime/);
   assert.match(failure({ 'v1.dev.txt': '' }), /is empty/);
 });
 
