@@ -21,7 +21,7 @@ import { isMoreInTheWay } from './more-obstacles.ts';
 import { obstaclesOnNamed } from './named-obstacles.ts';
 import type { Ranked } from './picking.ts';
 import { beforeWeight, type Contender, comesBefore } from './precedence.ts';
-import { isUnderWay, withCompany } from './questioning.ts';
+import { isUnderWay, TOO_MANY, withCompany } from './questioning.ts';
 import type { Fleet } from './ranking.ts';
 import type { Company, Request } from './request.ts';
 import { roomUntold } from './room-untold.ts';
@@ -40,7 +40,6 @@ type ListCells = Extract<SchedulerMessage, { type: 'list-cells' }>;
 /** When whoever was told that there are too many questions may ask again, ms. */
 const AGAIN_MS = 1_000;
 const NOT_ALL_HEARD = 'the scheduler has not heard of all hosts yet';
-const TOO_MANY = 'too many such questions are under way';
 
 export function fitAsked(work: Work, { ask, count, limit, ...asked }: Fit, from: Address): void {
   const asker = { from, ask };
@@ -84,7 +83,7 @@ export function fitAsked(work: Work, { ask, count, limit, ...asked }: Fit, from:
     };
     if (!beginSweep(now, answering(asker, sweep))) decline(now, from, ask, 'overloaded', TOO_MANY);
   };
-  if (!withCompany(work, asker, asked.spec, look)) decline(work, from, ask, 'overloaded', TOO_MANY);
+  withCompany(work, asker, asked.spec, look, (now, reason) => decline(now, from, ask, 'overloaded', reason));
 }
 
 export function cellsAsked(work: Work, { ask }: ListCells, from: Address): void {
@@ -159,7 +158,7 @@ export function whyNotAsked(work: Work, asked: WhyNot, from: Address): void {
     const comparison = comparisonOf(now.state, requestOf(asked, company), current, answer);
     if (!beginSweep(now, answering(asker, comparison))) decline(now, from, ask, 'overloaded', TOO_MANY);
   };
-  if (!withCompany(work, asker, asked.spec, compare)) decline(work, from, ask, 'overloaded', TOO_MANY);
+  withCompany(work, asker, asked.spec, compare, (now, reason) => decline(now, from, ask, 'overloaded', reason));
 }
 
 /** The hosts that a question names: several where it does not say of which cell. */

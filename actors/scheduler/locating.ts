@@ -1,12 +1,13 @@
 // Finding out where the instances are that a request wants to be with, or apart from, and whether the members of its group
 // have another rule: every shard of placement is asked, since any may hold something for them. The request waits for all
-// answers.
+// answers, but for those of shards that are silent: where what they hold is theirs alone to say, they say it at the claim.
 
 import type { RequestSpec } from '../messages/common.ts';
 import type { Located } from '../messages/placement.ts';
 import { placementAddress } from '../routing.ts';
-import { otherRuleOf } from './group-rules.ts';
+import { mayHaveOtherRule, otherRuleOf } from './group-rules.ts';
 import type { Company } from './request.ts';
+import { silencedIn } from './silence.ts';
 import type { Locating, Open, Work } from './state.ts';
 
 /** Whether a request must know where other instances are before a host can be chosen for it. */
@@ -58,18 +59,47 @@ export function askWhere(
   return locating;
 }
 
-/** Takes an answer; true when it was the last, and the request knows where everybody is, and the rule of its group. */
-export function learnLocated(open: Open, message: Located): boolean {
+/** Takes an answer; true when the request knows enough of where everybody is, and of the rule of its group. */
+export function learnLocated(work: Work, open: Open, message: Located): boolean {
   const { locating } = open;
-  if (locating === null || !learnRoots(locating, message)) return false;
+  return locating !== null && learnRoots(locating, message) && endLocating(work, open);
+}
+
+/** Goes on with what is known, if that is enough. */
+export function endLocating(work: Work, open: Open): boolean {
+  const { locating } = open;
   const { spec } = open.asked;
-  if (namesOthers(spec)) open.request = { ...open.request, company: companyOf(spec, locating.roots) };
-  open.otherRule = otherRuleOf(spec, locating.rules) ?? null;
+  if (locating === null || !isEnough(work, spec, locating)) return false;
+  const isWhole = locating.waiting.size === 0;
+  if (!isWhole && mayHaveOtherRule(work.state.view, spec)) return false;
+  if (namesOthers(spec)) open.request = { ...open.request, company: companyOf(spec, locating) };
+  // A rule that a silent shard may know of is asked for again, if members of another one are told of.
+  open.otherRule = otherRuleOf(spec, locating.rules) ?? (isWhole ? null : undefined);
   open.locating = null;
+  work.state.locating.delete(locating.ask);
   return true;
 }
 
-/** Takes an answer; true when it was the last. */
+/**
+ * Whether enough is known to choose a host: all, or all that is to be had while some shards are silent. Who is on a host is
+ * known by the shard of that host alone, and it refuses the claim of whoever wants to be apart from them; whoever wants to be
+ * with others must know of one.
+ */
+export function isEnough(
+  { state: { view }, placementShards }: Work,
+  { tree }: RequestSpec,
+  { waiting, roots }: Locating,
+): boolean {
+  if (waiting.size === 0) return true;
+  const { heldBy } = tree ?? {};
+  const isKnown = (consumer: string) => (roots.get(consumer)?.size ?? 0) > 0;
+  if (waiting.size === placementShards || heldBy?.some(isKnown) === false) return false;
+  if (heldBy === undefined && tree?.notHeldBy === undefined) return false;
+  const { shards: silent } = silencedIn(view);
+  return [...waiting].every((shard) => silent.has(shard));
+}
+
+/** Takes an answer; false when it was not waited for. */
 export function learnRoots(locating: Locating, { ask, shard, consumers, rule }: Located): boolean {
   if (locating.ask !== ask || !locating.waiting.delete(shard)) return false;
   if (rule !== undefined) locating.rules.add(rule);
@@ -78,17 +108,18 @@ export function learnRoots(locating: Locating, { ask, shard, consumers, rule }: 
     for (const root of roots) known.add(root);
     locating.roots.set(consumer, known);
   }
-  return locating.waiting.size === 0;
+  return true;
 }
 
-export function companyOf({ tree }: RequestSpec, roots: Locating['roots']): Company {
+export function companyOf({ tree }: RequestSpec, { roots, waiting }: Pick<Locating, 'roots' | 'waiting'>): Company {
   const { heldBy, notHeldBy = [] } = tree ?? {};
   const rootsOf = (consumer: string) => [...(roots.get(consumer) ?? [])];
   const farFrom = new Map<string, string[]>();
   for (const consumer of notHeldBy) {
     for (const root of rootsOf(consumer)) farFrom.set(root, [...(farFrom.get(root) ?? []), consumer]);
   }
-  const nowhere = [...new Set([...(heldBy ?? []), ...notHeldBy])].filter((one) => rootsOf(one).length === 0);
+  const nowhere =
+    waiting.size > 0 ? [] : [...new Set([...(heldBy ?? []), ...notHeldBy])].filter((one) => rootsOf(one).length === 0);
   const apart = { far: new Set(farFrom.keys()), farFrom, nowhere };
   return heldBy === undefined ? apart : { ...apart, near: new Set(heldBy.flatMap(rootsOf)), nearTo: heldBy };
 }

@@ -2,7 +2,7 @@
 // schedulers or inside a cell, so it is asked when such a request is parked, and from then on now and then.
 
 import type { Located } from '../messages/placement.ts';
-import { askWhere, companyOf, learnRoots, namesOthers } from './locating.ts';
+import { askWhere, companyOf, isEnough, learnRoots, namesOthers } from './locating.ts';
 import type { Company } from './request.ts';
 import type { Lot, Parked, Work } from './state.ts';
 
@@ -47,12 +47,14 @@ export function locatedForParked(work: Work, message: Located): boolean {
   const { parking } = work.state;
   const lot = parking.locating.get(message.ask);
   if (lot?.locating?.ask !== message.ask) return false;
-  if (!learnRoots(lot.locating, message)) return true;
-  const { roots } = lot.locating;
+  const { locating } = lot;
+  const [head] = lot.queue;
+  if (!learnRoots(locating, message)) return true;
+  if (head !== undefined && !isEnough(work, head.asked.spec, locating)) return true;
   parking.locating.delete(message.ask);
   lot.locating = null;
   for (const parked of lot.queue) {
-    const company = companyOf(parked.asked.spec, roots);
+    const company = companyOf(parked.asked.spec, locating);
     if (!isSameCompany(company, parked.request.company)) lot.hopeful = true;
     parked.request = { ...parked.request, company };
   }

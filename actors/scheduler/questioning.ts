@@ -1,18 +1,22 @@
 // Questions whose answer depends on where other instances are: that is found out first, as it is for a request that is to
-// be served. A question that placement does not answer is forgotten in the end; whoever asked has given up by then.
+// be served. Of a question that placement does not answer it is said in the end who does not.
 
 import { waitMs } from '../builds.ts';
 import type { RequestSpec } from '../messages/common.ts';
 import type { Located } from '../messages/placement.ts';
+import { placementAddress } from '../routing.ts';
 import { wakeId } from '../wakes.ts';
-import { askWhere, companyOf, learnRoots, namesOthers } from './locating.ts';
+import { askWhere, companyOf, isEnough, learnRoots, namesOthers } from './locating.ts';
 import type { Company } from './request.ts';
-import type { Asker, Work } from './state.ts';
+import type { Asker, Locating, Question, Work } from './state.ts';
+
+/** Said of more questions than are taken up at one time. */
+export const TOO_MANY = 'too many such questions are under way';
 
 /** How many questions may wait at one time. */
 const MAX_WAITING = 16;
-/** How often a question is said again before it is forgotten. */
-const MAX_REPEATS = 5;
+/** How often a question is said again before whoever asked, who gives up after eight seconds, is told that nobody knows. */
+const MAX_REPEATS = 2;
 
 export const QUESTION_WAKE = 'question';
 
@@ -22,23 +26,23 @@ export function isUnderWay({ state: { questions, sweeps } }: Work, { from, ask }
   return sweeps.some(({ sweep }) => isIt(sweep.asker)) || [...questions.values()].some(({ asker }) => isIt(asker));
 }
 
-/** Answers a question once it is known where the instances are that it names; false when too many wait. */
+/**
+ * Answers a question once it is known where the instances are that it names.
+ * @param decline Says why that is not found out.
+ */
 export function withCompany(
   work: Work,
   asker: Asker,
   spec: RequestSpec,
   then: (work: Work, company: Company | undefined) => void,
-): boolean {
-  if (!namesOthers(spec)) {
-    then(work, undefined);
-    return true;
-  }
+  decline: (work: Work, reason: string) => void,
+): void {
+  if (!namesOthers(spec)) return then(work, undefined);
   const { questions } = work.state;
-  if (questions.size >= MAX_WAITING) return false;
+  if (questions.size >= MAX_WAITING) return decline(work, TOO_MANY);
   const locating = askWhere(work, spec, []);
-  questions.set(locating.ask, { asker, locating, spec, then, repeats: 0 });
+  questions.set(locating.ask, { asker, locating, spec, then, decline, repeats: 0 });
   arm(work, locating.ask, 0);
-  return true;
 }
 
 function arm({ turn, patience }: Work, ask: number, repeats: number): void {
@@ -49,10 +53,11 @@ export function sayQuestionAgain(work: Work, ask: number): void {
   const { questions } = work.state;
   const question = questions.get(ask);
   if (question === undefined) return;
+  if (answerQuestion(work, question)) return;
   question.repeats += 1;
   if (question.repeats > MAX_REPEATS) {
     questions.delete(ask);
-    return;
+    return question.decline(work, notToldWords(question.locating));
   }
   askWhere(work, question.spec, [], question.locating);
   arm(work, ask, question.repeats);
@@ -63,9 +68,20 @@ export function locatedForQuestion(work: Work, message: Located): boolean {
   const { questions } = work.state;
   const question = questions.get(message.ask);
   if (question === undefined) return false;
-  if (!learnRoots(question.locating, message)) return true;
-  questions.delete(message.ask);
-  work.turn.cancelWake(wakeId(QUESTION_WAKE, message.ask));
-  question.then(work, companyOf(question.spec, question.locating.roots));
+  if (learnRoots(question.locating, message)) answerQuestion(work, question);
   return true;
+}
+
+/** Answers with what is known, if that is enough. */
+function answerQuestion(work: Work, { locating, spec, then }: Question): boolean {
+  if (!isEnough(work, spec, locating)) return false;
+  work.state.questions.delete(locating.ask);
+  work.turn.cancelWake(wakeId(QUESTION_WAKE, locating.ask));
+  then(work, companyOf(spec, locating));
+  return true;
+}
+
+function notToldWords({ waiting }: Locating): string {
+  const shards = [...waiting].map((shard) => placementAddress(shard)).join(', ');
+  return `${shards} ${waiting.size === 1 ? 'does' : 'do'} not tell where the instances are that it names`;
 }

@@ -7,12 +7,12 @@ import { claim } from './claiming.ts';
 import { isForming } from './following.ts';
 import { sayUnclaims } from './giving-back.ts';
 import { membersTold } from './group-held.ts';
-import { learnLocated, locate } from './locating.ts';
+import { endLocating, learnLocated, locate } from './locating.ts';
 import { locatedForParked } from './parking-others.ts';
 import { locatedForQuestion } from './questioning.ts';
 import { forgiveRefusals } from './rivals.ts';
 import { take } from './rounds.ts';
-import { armAgain, close, isOpen } from './selecting.ts';
+import { armAgain, close, isOpen, tellSelecting } from './selecting.ts';
 import type { Open, Work } from './state.ts';
 
 /** Says again what is not answered, unless the asker has given up. */
@@ -22,10 +22,16 @@ export function sayAgain(work: Work, key: string): void {
   if (open === undefined) return;
   if (turn.now >= open.asked.expiresAt) return close(work, open);
   open.repeats += 1;
+  // A second round would have to know from each shard that the first was granted nothing there.
+  if (state.isForming) tellSelecting(work, open);
   // Of others' claims, too, some may not be answered for long: one that waits for them since before it was last said
   // again waits no longer.
   if (open.behind !== null && open.repeats > open.behind.repeats + 1) open.behind = { ...open.behind, upTo: 0 };
-  if (open.locating !== null) locate(work, open);
+  if (open.locating !== null) {
+    if (endLocating(work, open)) goOnWithAll(work, open);
+    else locate(work, open);
+    if (!isOpen(work, open)) return;
+  }
   if (!open.taken) take(work, open);
   if (open.givingBack !== null) sayUnclaims(work, open);
   for (const instance of [...open.waiting]) {
@@ -54,8 +60,10 @@ export function located(work: Work, message: Located): void {
   const { state } = work;
   if (membersTold(work, message) || locatedForQuestion(work, message) || locatedForParked(work, message)) return;
   const open = state.open.get(state.locating.get(message.ask) ?? '');
-  if (open === undefined || !learnLocated(open, message)) return;
-  state.locating.delete(message.ask);
+  if (open !== undefined && learnLocated(work, open, message)) goOnWithAll(work, open);
+}
+
+function goOnWithAll(work: Work, open: Open): void {
   for (const instance of open.asked.instances) {
     if (!isOpen(work, open) || open.failing) return;
     goOn(work, open, instance);

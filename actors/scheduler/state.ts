@@ -115,11 +115,13 @@ export interface Asker {
 }
 
 /** A question that waits to know where instances are. */
-interface Question {
+export interface Question {
   readonly asker: Asker;
   readonly locating: Locating;
   readonly spec: RequestSpec;
   then(work: Work, company: Company): void;
+  /** Says why it is not answered. */
+  decline(work: Work, reason: string): void;
   /** How often it was put again. */
   repeats: number;
 }

@@ -167,6 +167,116 @@ function withOtherRule() {
   return { answer };
 }
 
+/** A scheduler to which the first shard has said nothing for long. */
+function withSilentShard() {
+  const on = schedulerWithAll();
+  for (let sequence = 1; sequence <= 6; sequence += 1) {
+    on.pass(1_000);
+    for (const shard of [1, 2])
+      on.tell(
+        { type: 'providers-changed', shard, epoch: 1, sequence, changed: [], used: [], removed: [] },
+        `placement/${shard}`,
+      );
+  }
+  assert.equal([...on.state.view.silentShards], [0]);
+  const located = (ask: number, shard: number, held: Record<string, readonly string[]>) =>
+    on.tell(
+      {
+        type: 'located',
+        ask,
+        shard,
+        consumers: Object.entries(held).map(([consumer, roots]) => ({ consumer, roots: [...roots] })),
+      },
+      `placement/${shard}`,
+    );
+  /** What it asks of placement for a request that names others. */
+  const select = (tree: object) => {
+    const taking = on.tell({ ...(selectOf(1) as object), spec: { ...SPEC, tree } } as never, 'conductor/0');
+    const locate = sentOf(taking, 'locate');
+    assert.is(locate.length, 3);
+    const taker = sentOf(taking, 'taking')[0]?.message.taker ?? '';
+    on.tell({ type: 'take', request: 'web', round: 1, taker }, 'conductor/0');
+    return locate[0]?.message.ask ?? -1;
+  };
+  const fit = (tree: object) => {
+    const asked = on.tell({ type: 'fit', ask: 7, spec: { ...SPEC, tree }, count: 1, limit: 3 } as never, 'gateway/g');
+    return sentOf(asked, 'locate')[0]?.message.ask ?? -1;
+  };
+  return { on, located, select, fit };
+}
+
+test('shards - a scheduler that does not know the whole fleet yet says that it is at a request, so that none asks anew', () => {
+  const on = bench(
+    scheduler({ name: 's', incarnation: 's-1', placementShards: 3, warmUpMs: 2_500, patience: PATIENCE }),
+  );
+  const taker = sentOf(on.tell(selectOf(1), 'conductor/0'), 'taking')[0]?.message.taker ?? '';
+  on.tell({ type: 'take', request: 'web', round: 1, taker }, 'conductor/0');
+  const said = () =>
+    on.pass(1_250).flatMap((turned) => sentOf(turned, 'selecting').map(({ message }) => message.request));
+  assert.equal([said(), said()], [['web'], []]);
+  on.pass(2_500);
+  assert.is(on.state.isForming, false);
+});
+
+test('shards - one that is silent is not waited for by whoever wants to be apart from others: it would refuse the claim', () => {
+  const { located, select } = withSilentShard();
+  const ask = select({ notHeldBy: ['db'] });
+  assert.equal(told(located(ask, 1, {})), []);
+  const [claim] = sentOf(located(ask, 2, { db: [HOSTS[2] as string] }), 'claim');
+  assert.equal([claim?.to, claim?.message.spec.tree?.notHeldBy], ['placement/1', ['db']]);
+  const dry = withSilentShard();
+  const question = dry.fit({ notHeldBy: ['db'] });
+  dry.located(question, 2, { db: [HOSTS[2] as string] });
+  const [fitted] = sentOf(dry.located(question, 1, {}), 'fitted');
+  const { fits, silentShards, unknown } = fitted?.message ?? {};
+  assert.equal([fits, silentShards, unknown], [2, [0], undefined]);
+});
+
+test('shards - whoever wants to be with another waits for one that is silent only while no other shard knows where that is', () => {
+  const { on, located, select } = withSilentShard();
+  const ask = select({ heldBy: ['db', 'cache'] });
+  assert.equal([told(located(ask, 1, {})), told(located(ask, 2, {}))], [[], []]);
+  const [claim] = sentOf(located(ask, 0, { db: [HOSTS[0] as string] }), 'claim');
+  assert.is(claim?.to, 'placement/0');
+  on.tell({ ...(selectOf(2) as object), spec: SPEC } as never, 'conductor/0');
+  const other = withSilentShard();
+  const again = other.select({ heldBy: ['db', 'cache'] });
+  other.located(again, 1, {});
+  assert.is(sentOf(other.located(again, 2, { cache: [HOSTS[2] as string] }), 'claim')[0]?.to, 'placement/2');
+});
+
+test('shards - a question that waits for one that falls silent is answered without it, or it is said who does not tell', () => {
+  const { on, located, fit } = withSilentShard();
+  const question = fit({ heldBy: ['db'] });
+  located(question, 1, {});
+  located(question, 2, {});
+  const [declined] = on.pass(8_000).flatMap((turned) => sentOf(turned, 'declined'));
+  assert.equal(
+    [declined?.message.code, declined?.message.reason],
+    ['overloaded', 'placement/0 does not tell where the instances are that it names'],
+  );
+  assert.is(on.state.questions.size, 0);
+  const later = schedulerWithAll();
+  const spec = { ...SPEC, tree: { notHeldBy: ['db'] } };
+  const asked = later.tell({ type: 'fit', ask: 8, spec, count: 1, limit: 3 } as never, 'gateway/g');
+  const ask = sentOf(asked, 'locate')[0]?.message.ask ?? -1;
+  for (const shard of [1, 2]) later.tell({ type: 'located', ask, shard, consumers: [] }, `placement/${shard}`);
+  const heard = (sequence: number) => {
+    const turned = later.pass(1_000);
+    for (const shard of [1, 2])
+      later.tell(
+        { type: 'providers-changed', shard, epoch: 1, sequence, changed: [], used: [], removed: [] },
+        `placement/${shard}`,
+      );
+    return turned.flatMap((one) => sentOf(one, 'fitted'));
+  };
+  const fitted = [1, 2, 3, 4, 5, 6, 7].flatMap(heard);
+  assert.equal(
+    fitted.map(({ message }) => message.silentShards),
+    [[0]],
+  );
+});
+
 test('shards - nothing is claimed for a member of a group of which another shard has members with another rule', () => {
   const { answer } = withOtherRule();
   assert.equal(told(answer(2, {})), []);

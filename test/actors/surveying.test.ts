@@ -294,7 +294,7 @@ test('surveying - names of a request that nothing known carries are told of each
   };
   const company = companyOf(
     { ...spec, tree: { heldBy: ['web', 'wbe'], notHeldBy: ['db'] } },
-    new Map([['web', new Set(['p-h1'])]]),
+    { roots: new Map([['web', new Set(['p-h1'])]]), waiting: new Set() },
   );
   const { unknown } = surveyFor(view, { spec, where, company }, 1, 10, (cell) => cell === 'c6');
   assert.equal(namesIn(unknown), [
