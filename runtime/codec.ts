@@ -6,6 +6,7 @@ import { isUtf8 } from 'node:buffer';
 // Reading alone takes half as long again, a whole build no longer. (It is back for the whole process where somebody imports
 // all of msgpackr.)
 import { Packr, RESET_BUFFER_MODE } from 'msgpackr/pack';
+import { present } from '../actors/present.ts';
 import { CellwrightError, MalformedError, messageOf } from './errors.ts';
 import { faultIn, MAX_DEPTH } from './messagepack.ts';
 import { MARK, readExactly } from './messagepack-reader.ts';
@@ -249,27 +250,43 @@ function readJson(bytes: Buffer): unknown {
     throw new MalformedError(`the body is not readable JSON${at === undefined ? '' : ` (at character ${at})`}`);
   }
   const fault = faultInJson(value, 1);
-  if (fault !== undefined) throw new MalformedError(`the body is not readable JSON: ${fault}`);
+  if (fault !== undefined) {
+    const { what, field: path } = fault;
+    // Keys are anybody's, and may be long.
+    const field = path !== undefined && path.length <= MAX_PATH_LENGTH ? path : undefined;
+    const where = field === undefined ? '' : ` in the field '${field}'`;
+    throw new MalformedError(`the body is not readable JSON: ${what}${where}`, present({ field }));
+  }
   return value;
 }
 
+const TOO_DEEP = `it is nested deeper than ${MAX_DEPTH}`;
+
+/** The longest path to a fault that is told. */
+const MAX_PATH_LENGTH = 256;
+
+interface FaultInJson {
+  readonly what: string;
+  /** The path to it, such as `resources.VCPU`; absent of the whole. */
+  readonly field?: string;
+}
+
 /** The bounds of MessagePack, which JSON.parse does not keep: depth, keys, well-formed text, finite numbers. */
-function faultInJson(value: unknown, depth: number): string | undefined {
-  if (typeof value === 'string') return /\p{Surrogate}/u.test(value) ? 'a string has half a character' : undefined;
-  if (typeof value === 'number') return Number.isFinite(value) ? undefined : 'a number is too large';
+function faultInJson(value: unknown, depth: number): FaultInJson | undefined {
+  if (typeof value === 'string')
+    return value.search(HALF) === -1 ? undefined : { what: 'a string has half a character' };
+  if (typeof value === 'number') return Number.isFinite(value) ? undefined : { what: 'a number is too large' };
   if (typeof value !== 'object' || value === null) return undefined;
-  if (depth > MAX_DEPTH) return `it is nested deeper than ${MAX_DEPTH}`;
-  if (Array.isArray(value)) {
-    for (const item of value) {
-      const fault = faultInJson(item, depth + 1);
-      if (fault !== undefined) return fault;
-    }
-    return undefined;
-  }
+  if (depth > MAX_DEPTH) return { what: TOO_DEEP };
   for (const [key, item] of Object.entries(value)) {
-    if (key === '__proto__') return "the key '__proto__' is not allowed";
-    const fault = faultInJson(key, depth) ?? faultInJson(item, depth + 1);
-    if (fault !== undefined) return fault;
+    if (key === '__proto__') return { what: "the key '__proto__' is not allowed", field: key };
+    if (key.search(HALF) !== -1) return { what: 'a key has half a character', field: key.replaceAll(HALF, '\uFFFD') };
+    const fault = faultInJson(item, depth + 1);
+    // The path to where it is too deep would say nothing.
+    if (fault?.what === TOO_DEEP) return fault;
+    if (fault !== undefined) return { ...fault, field: fault.field === undefined ? key : `${key}.${fault.field}` };
   }
   return undefined;
 }
+
+const HALF = /\p{Surrogate}/gu;

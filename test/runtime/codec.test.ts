@@ -479,4 +479,17 @@ test('codec - a name that is kept does not keep what it came with', () => {
   assert.ok(kept < 500, `${kept} bytes for each`);
 });
 
+test('codec - what is wrong in JSON is told with the path to it, unless that is long', () => {
+  const faultOf = (text: string) => {
+    const { message, field } = malformed(Buffer.from(text)) as MalformedError;
+    return [message.replace('the body is not readable JSON: ', ''), field];
+  };
+  assert.equal(faultOf('{"a":[1,{"b":1e999}]}'), ["a number is too large in the field 'a.1.b'", 'a.1.b']);
+  assert.equal(faultOf('{"a":{"b":"\\ud800"}}'), ["a string has half a character in the field 'a.b'", 'a.b']);
+  assert.equal(faultOf('{"a":{"\\ud800":1}}'), ["a key has half a character in the field 'a.\uFFFD'", 'a.\uFFFD']);
+  assert.equal(faultOf(`{"x":${'['.repeat(80)}${']'.repeat(80)}}`), ['it is nested deeper than 64', undefined]);
+  assert.equal(faultOf(`{"${'k'.repeat(300)}":1e999}`), ['a number is too large', undefined]);
+  assert.equal(faultOf('[1e999]'), ["a number is too large in the field '0'", '0']);
+});
+
 test.run();
