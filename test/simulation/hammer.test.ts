@@ -12,11 +12,11 @@ import { simulate } from './run.ts';
 const test = suite('simulation of groups, hammered');
 
 /** Seeds for each number of placement shards; CI runs more. */
-const RUNS = Number(process.env.HAMMER_SEEDS ?? 30);
+const RUNS = Number(process.env.HAMMER_SEEDS ?? 20);
 /** It goes on with more, up to so many in all, while something was not met: a few refusals are rare. */
 const MOST_RUNS = Math.max(RUNS, 300);
 /** What is missing must be found within so many seeds, from the first one on: near one of the few that show it. */
-const FIRST_SEED = 225;
+const FIRST_SEED = 232;
 const MOST_SEEDS = 1_000;
 /** What must have happened, for the runs to mean something. */
 const MET = [

@@ -126,7 +126,7 @@ export const OF_SHARDS: readonly Safeguard[] = [
     name: 'a scheduler has a round of asking for itself',
     without: takenTwice,
     placementShards: 4,
-    fromSeed: 145,
+    fromSeed: 246,
     breaks: /^(?:one home|no orphan):/,
   },
   {
@@ -201,6 +201,6 @@ export const OF_SHARDS: readonly Safeguard[] = [
       for (const consumer of holding.values()) if (consumer.order !== undefined) consumer.order = 0;
     }),
     breaks: /^(?:one home|no orphan):/,
-    fromSeed: 332,
+    fromSeed: 367,
   },
 ];

@@ -272,7 +272,7 @@ export const SAFEGUARDS: readonly Safeguard[] = [
   {
     name: 'an attempt is built once on its host',
     without: builtTwice,
-    fromSeed: 112,
+    fromSeed: 122,
     breaks: /^(?:no orphan|built once|one home):/,
   },
   {
@@ -292,7 +292,7 @@ export const SAFEGUARDS: readonly Safeguard[] = [
   {
     name: 'what is removed is said to be so again',
     without: answeringOnce('cell', 'delete'),
-    fromSeed: 8,
+    fromSeed: 19,
     breaks: AN_END,
   },
   { name: 'the deadline of requested', without: { paces: { requestedMs: NEVER_MS } }, breaks: AN_END },
