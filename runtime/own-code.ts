@@ -35,10 +35,6 @@ const A_REFUSAL: Rule = {
   holds: (said) => (said ?? null) === null || isRefusal(said as FilterRefusal),
 };
 const PLAIN: Rule = { is: 'plain data, by which rankings are told apart', holds: isPlain };
-const A_NAME: Rule = {
-  is: 'the name of an aggregate, or undefined',
-  holds: (said) => said === undefined || typeof said === 'string',
-};
 const ANYTHING: Rule = { is: 'anything', holds: () => true };
 
 /** What a method is given, for what it would have been given. */
@@ -62,7 +58,6 @@ function methodsOfFilter({ goesBy, late }: Filter): Readonly<Record<string, Meth
     changesAt: { lends: [lentHost, lendPart], answers: A_TIME, failed: NOT_AGAIN },
     mostInstances: { lends: [lentHost], answers: A_LIMIT, failed: REFUSES },
     mostBuilds: { lends: [lentHost], answers: A_LIMIT, failed: REFUSES },
-    limitedBy: { lends: [lentHost], answers: A_NAME, failed: 'no aggregate is named' },
   };
 }
 

@@ -76,7 +76,6 @@ const FIELDS_OF_FILTER: Readonly<Record<keyof Filter, string>> = {
   changesAt: 'function',
   mostInstances: 'function',
   mostBuilds: 'function',
-  limitedBy: 'function',
   late: 'boolean',
   ignoresStats: 'boolean',
 };

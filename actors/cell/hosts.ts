@@ -79,7 +79,7 @@ export interface Running {
   readonly attempt: number;
 }
 
-const foreignKey = ({ instance, attempt }: Running): string => `${instance} ${attempt}`;
+export const foreignKey = ({ instance, attempt }: Running): string => `${instance} ${attempt}`;
 
 /** Whether an attempt was on the host before the cell knew of it, and so is not of its ordering. */
 export function isForeign({ foreign }: Host, running: Running): boolean {
@@ -164,13 +164,21 @@ export function viewOfHost(entry: Host): HostState {
   const told = {
     stats: statsOf(entry),
     ...(entry.memory === undefined ? {} : { failures: entry.memory }),
-    ...(entry.foreign.size === 0 ? {} : { foreign: entry.foreign.size }),
+    ...(entry.foreign.size === 0 ? {} : { foreign: foreignTold(entry) }),
     ...(entry.revision === 0 ? {} : { revision: entry.revision }),
   };
   if (state === 'aside') return { host, provider, state: 'set-aside', ...rest, ...told };
   if (state === 'fenced') return { host, provider, state, reason: fencedWords(entry), ...told };
   return { host, provider, state, ...(disabledReason === null ? {} : { reason: disabledReason }), ...told };
 }
+
+/** How many of those that the cell did not order are named: pages have many hosts. */
+const MOST_FOREIGN_NAMED = 8;
+
+const foreignTold = ({ foreign }: Host): NonNullable<HostState['foreign']> => ({
+  count: foreign.size,
+  named: [...foreign].slice(0, MOST_FOREIGN_NAMED),
+});
 
 export function viewOfNamed(hosts: Hosts, name: string): HostState[] {
   const entry = hosts.get(name);

@@ -6,6 +6,7 @@ import { waitMs } from '../builds.ts';
 import type { Selecting, Taking } from '../messages/conductor.ts';
 import { SCHEDULERS } from '../routing.ts';
 import { wakeId } from '../wakes.ts';
+import { BY_NAME_MOST_MS } from './known-schedulers.ts';
 import { failRequest, REQUEST_WAKE } from './requests.ts';
 import { nextRound } from './rounds.ts';
 import { type ConductorState, deadlineOfRequest, type OpenRequest } from './state.ts';
@@ -13,6 +14,8 @@ import { givesWay, isHeldBack, leaveSilentLine, lineFor, standInLine, waitedInVa
 import { timedOutBecause } from './words.ts';
 import type { Work } from './work.ts';
 
+/** While schedulers are asked by name. */
+export const DOUBT_WAKE = 'doubt';
 /** For requests that nobody was asked about yet. */
 export const UNASKED_WAKE = 'unasked';
 
@@ -35,8 +38,13 @@ export function wakeRequest(work: Work, request: string, isEarly = false): void 
   } else if (!isEarly && state.window.isUnderWay(request, turn.now)) {
     return askAgainLater(work, request, open);
   }
-  if (isEarly) state.window.giveUp(request);
-  else if (open.unanswered > 0) state.schedulers.askedInVain(request, open.askedAt, turn.now);
+  if (isEarly) {
+    state.window.giveUp(request);
+    state.schedulers.cameUp(turn.now);
+  } else if (open.unanswered > 0) {
+    state.schedulers.askedInVain(request, open.askedAt, turn.now);
+    awaitSchedulers(work);
+  }
   // It may have been left behind the window since it was to be asked for again.
   if (!state.again.has(request)) open.repeats += 1;
   const wake = wakeId(REQUEST_WAKE, request);
@@ -47,6 +55,18 @@ export function wakeRequest(work: Work, request: string, isEarly = false): void 
   state.again.add(request);
   // However long it is left there.
   turn.wakeAt(wake, deadlineAt);
+}
+
+/** While schedulers are asked by name it must be known when one comes up, though nothing be asked for. */
+function awaitSchedulers({ turn }: Work): void {
+  turn.wakeAt(DOUBT_WAKE, turn.now + BY_NAME_MOST_MS, SCHEDULERS);
+}
+
+/** A scheduler has come up while they are asked by name; or they are no more. */
+export function wakeInDoubt(work: Work, isEarly = false): void {
+  if (!isEarly) return;
+  work.state.schedulers.cameUp(work.turn.now);
+  awaitSchedulers(work);
 }
 
 /** Something was heard of a scheduler: it is there, and can be heard, whatever it was asked for. */

@@ -16,11 +16,13 @@ import { readWake } from '../wakes.ts';
 import { workWith } from '../work.ts';
 import {
   askSchedulers,
+  DOUBT_WAKE,
   noteAnswer,
   noteEnd,
   selecting,
   taking,
   UNASKED_WAKE,
+  wakeInDoubt,
   wakeRequest,
   wakeUnasked,
 } from './asking.ts';
@@ -154,6 +156,7 @@ export function conductor(options: ConductorOptions): Actor<ConductorState, Cond
     if (id === WATCH_WAKE) return askEnds(work, watchMs);
     if (id === LIKE_WAKE) return goOnLikening(work);
     if (id === UNASKED_WAKE) return wakeUnasked(work);
+    if (id === DOUBT_WAKE) return wakeInDoubt(work, isEarly);
     const [kind, about] = readWake(id);
     if (kind === REQUEST_WAKE) return wakeRequest(work, about, isEarly);
     const entry = work.state.instances.get(about);

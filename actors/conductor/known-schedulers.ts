@@ -38,6 +38,8 @@ export class KnownSchedulers {
   /** When somebody was asked in vain last, and how many new questions had been dealt by then. */
   #inVainAt = Number.NEGATIVE_INFINITY;
   #dealtByThen = 0;
+  /** When a scheduler came up last. */
+  #cameUpAt = Number.NEGATIVE_INFINITY;
   /** How often somebody was picked. */
   #picked = 0;
   /** How many new questions were put by name, or to the group in their stead. */
@@ -56,6 +58,11 @@ export class KnownSchedulers {
       if (now - heardAt >= FORGOTTEN_AFTER_MS) this.#known.delete(other);
     }
     this.#known.set(scheduler, { scheduler, heardAt: now, owes: 0, inVain: 0, pickedAt: 0 });
+  }
+
+  /** A scheduler has come up, under whatever name: it may be any of those that were not heard since, which is no more then. */
+  cameUp(now: number): void {
+    this.#cameUpAt = now;
   }
 
   /** Who was heard last, if that was after then. */
@@ -99,12 +106,13 @@ export class KnownSchedulers {
     if (now - this.#inVainAt >= (isCertain ? BY_NAME_MS : BY_NAME_MOST_MS)) return undefined;
     this.#dealt += 1;
     if (this.#dealt % GROUP_TAKES_ONE_IN === 0) return undefined;
-    return this.#leastOwing(now - LATELY_MS, undefined) ?? this.#likeliest(undefined);
+    return this.#leastOwing(Math.max(this.#cameUpAt, now - LATELY_MS), undefined) ?? this.#likeliest(undefined);
   }
 
   /** The clock may have been set back: nothing was heard, and nobody asked, at a time that is still to come. */
   forgetFuture(now: number): void {
     if (this.#inVainAt > now) this.#inVainAt = Number.NEGATIVE_INFINITY;
+    this.#cameUpAt = Math.min(this.#cameUpAt, now);
     if (this.#latest !== null && this.#latest.at > now) this.#latest = null;
     for (const known of this.#known.values()) known.heardAt = Math.min(known.heardAt, now);
   }
@@ -123,11 +131,11 @@ export class KnownSchedulers {
     return least?.scheduler;
   }
 
-  /** Who was asked in vain least often since it was heard; of several, the one that was heard last. */
+  /** Who was asked in vain least often since it was heard; of several, the one that was heard last. None of those before. */
   #likeliest(butFor: Address | undefined): Address | undefined {
     let likeliest: Known | undefined;
     for (const known of this.#known.values()) {
-      if (known.scheduler === butFor) continue;
+      if (known.scheduler === butFor || known.heardAt <= this.#cameUpAt) continue;
       const less = likeliest === undefined ? -1 : known.inVain - likeliest.inVain;
       if (less < 0 || (less === 0 && known.heardAt > (likeliest as Known).heardAt)) likeliest = known;
     }

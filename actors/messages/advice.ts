@@ -46,8 +46,10 @@ export const Advice = Type.Object({
   group: Type.Optional(Type.String()),
   /** The resource class, trait, list of traits, aggregates or instances, instance group or its rule, state of hosts or filter. */
   about: Type.Optional(Type.String()),
-  /** The aggregate whose limit the filter `about` keeps to. */
-  aggregate: Type.Optional(Type.String()),
+  /** The first few aggregates whose limits the filter `about` keeps to, by their names. */
+  aggregates: Type.Optional(Type.Array(Type.String())),
+  /** On some of the hosts it is the filter's own limit. */
+  own: Type.Optional(Type.Literal(true)),
   /** The filter has not refused: it failed. */
   failed: Type.Optional(Type.Literal(true)),
   from: Type.Optional(Type.Number()),
@@ -67,9 +69,13 @@ export const Advice = Type.Object({
    * with most room.
    */
   host: Type.Optional(Type.String()),
-  /** Where one of them is not enough: how many are, the first to come back or else those with most room. */
+  /**
+   * Of hosts out of service, where one is not enough: how many are, the first to come back or else those with most room. Of
+   * hosts that would have to be empty, how many, where others have room as they are. Of `aggregates`, how many there are,
+   * where not all are named.
+   */
   needed: Type.Optional(Type.Integer()),
-  /** The first few of those, as `<cell>/<host>`; of hosts that would have to be empty, the few with fewest instances. */
+  /** The first few of those, as `<cell>/<host>`; of hosts that would have to be empty, the few that would hold most or have fewest instances. */
   named: Type.Optional(Type.Array(Type.String())),
   /**
    * It would not fit without hosts of cells that are silent, or of placement shards: of which nothing was heard lately, so
@@ -105,10 +111,18 @@ function firstOf(told: readonly string[], all: number): string {
   return `${told.join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
 }
 
-/** `: c1/h1`, or `, such as c1/h1, c1/h2`. */
-function emptyWords(told: readonly string[], all: number): string {
-  if (told.length === 0) return '';
-  return `${told.length === all ? ':' : ', such as'} ${told.join(', ')}`;
+/** `it were empty: c1/h1`, `2 of them were empty: c1/h1, c1/h2`, `they were empty, such as c1/h1, c1/h2, c1/h3`. */
+function emptyWords({ hosts, needed, named: told = [] }: Advice): string {
+  const which = needed === undefined ? (hosts === 1 ? 'it' : 'they') : `${needed} of them`;
+  if (told.length === 0) return `${which} were empty`;
+  return `${which} were empty${told.length === (needed ?? hosts) ? ':' : ', such as'} ${told.join(', ')}`;
+}
+
+/** `aggregates rack-1, rack-2 and 5 more`, with the filter itself where that limits some of the hosts. */
+function limitersWords({ about, aggregates = [], needed, own }: Advice): string {
+  const all = needed ?? aggregates.length;
+  const told = `${all === 1 ? 'aggregate' : 'aggregates'} ${firstOf(aggregates, all)}`;
+  return own === true ? `filter '${about}', and ${told},` : told;
 }
 
 /** `zone 'north'`, `zones 'north', 'south'`. */
@@ -140,7 +154,7 @@ function silentWords({ silentCells = [], silentShards = [], silent }: Advice): s
 
 function changeWords(advice: Advice, till: (at: number) => string): string {
   const { code, group = '', about = '', from = 0, to = 0, hosts, instances, partly, until, host, failed } = advice;
-  const { needed, named: told = [], instancesTogether, aggregate } = advice;
+  const { needed, named: told = [], instancesTogether } = advice;
   const many = `${hosts} ${hosts === 1 ? 'host' : 'hosts'}`;
   const least = partly === true ? 'at least ' : '';
   const all = instances ?? instancesTogether ?? 1;
@@ -157,7 +171,7 @@ function changeWords(advice: Advice, till: (at: number) => string): string {
     case 'without-resource':
       return `if no ${about} were asked for${of}, ${fits}`;
     case 'when-empty':
-      return `${fits} if ${hosts === 1 ? 'it' : 'they'} were empty${emptyWords(told, hosts)}`;
+      return `${fits} if ${emptyWords(advice)}`;
     case 'without-group':
       return `if group '${group}' were left out, ${fits}`;
     case 'without-required':
@@ -229,7 +243,7 @@ function changeWords(advice: Advice, till: (at: number) => string): string {
     case 'more-per-host':
       return `with ${to} of ${which} on each host instead of ${from}, ${fits}`;
     case 'without-filter':
-      if (aggregate !== undefined) return `if aggregate ${aggregate} allowed more, ${fits}`;
+      if (advice.aggregates !== undefined) return `if ${limitersWords(advice)} allowed more, ${fits}`;
       return `if filter '${about}' ${failed === true ? 'did not fail' : LIMITS.has(about) ? 'allowed more' : 'let it'}, ${fits}`;
     default:
       // Of a later version.

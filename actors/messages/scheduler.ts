@@ -63,8 +63,11 @@ export const HostState = Type.Object({
   /** Absent when no build failed there lately. */
   failures: Type.Optional(FailureMemory),
   stats: Type.Optional(HostStats),
-  /** How many instances were there before the cell knew the host, so that it did not order them; absent: none. */
-  foreign: Type.Optional(Type.Integer({ minimum: 1 })),
+  /**
+   * Instances that were there before the cell knew the host, so that it did not order them: how many, and the first few, as
+   * `<instance> <attempt>`. Absent: none.
+   */
+  foreign: Type.Optional(Type.Object({ count: Type.Integer(), named: Type.Array(Type.String()) })),
   /** How often operators have set the host; absent: never. */
   revision: Type.Optional(Type.Integer({ minimum: 1 })),
 });

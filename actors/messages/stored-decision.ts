@@ -383,7 +383,9 @@ function heldOf(
   [group, where, state, members, named]: NonNullable<StoredDecision['held']>,
   free: StoredDecision['free'],
 ): GroupHeld {
-  const freedBy = free?.filter((one) => one === 'host' || one === 'members') ?? ['host' as const, 'members' as const];
+  // Of a later version nothing may be known of what frees it.
+  const known = free?.filter((one) => one === 'host' || one === 'members') ?? [];
+  const freedBy = known.length > 0 ? known : ['host' as const, 'members' as const];
   return { group, ...placeOf(where), state, members, named, freedBy };
 }
 

@@ -7,7 +7,6 @@ import { nameOf, ruleOf } from '../placement/groups.ts';
 import { present } from '../present.ts';
 import { replaced } from './advice-amounts.ts';
 import { type GroupToChange, groupsToChange } from './advice-groups.ts';
-import type { Limit } from './instance-room.ts';
 
 export interface Change {
   readonly advice: Omit<Advice, 'hosts'>;
@@ -25,10 +24,7 @@ export interface ChangeOfRequest extends Change {
 export const WHEN_EMPTY: Change = { advice: { code: 'when-empty' }, cost: 0.9 };
 
 /** As with what is kept for others: it is for an operator to do. */
-export const withoutFilter = ({ filter: about, aggregate }: Limit): Change => ({
-  advice: { code: 'without-filter', about, ...present({ aggregate }) },
-  cost: 0.8,
-});
+export const withoutFilter = (about: string): Change => ({ advice: { code: 'without-filter', about }, cost: 0.8 });
 
 export function withoutInstanceGroup({ instanceGroup, ...changed }: RequestSpec): ChangeOfRequest {
   const about = instanceGroup === undefined ? undefined : nameOf(instanceGroup);

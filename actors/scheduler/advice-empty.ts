@@ -2,60 +2,81 @@
 // it were empty. It is something else if it is too small.
 
 import type { Provider } from '../placement/providers.ts';
-import { present } from '../present.ts';
 import { company } from './filters/company.ts';
-import type { Filter } from './filters/filter.ts';
-import { INSTANCE_GROUP, toldMisfitOfGroup } from './group-rules.ts';
+import { refusedBy } from './filters/filter.ts';
+import { INSTANCE_GROUP, membersAllowedAtMost, toldMisfitOfGroup } from './group-rules.ts';
 import type { HostFacts } from './host-facts.ts';
-import { filtersRefusing } from './more-obstacles.ts';
+import { instancesLeft } from './instance-room.ts';
+import { allFiltersFor } from './judging.ts';
+import type { Rankings } from './ranking.ts';
 import type { Request } from './request.ts';
 import type { View } from './view.ts';
 
 /** How many of the hosts that would have to be empty are named. */
 const MAX_EMPTIED_NAMED = 3;
 
-export interface ToEmpty {
-  /** `<cell>/<host>`. */
-  readonly host: string;
+/** A host with nothing on it. */
+export interface Emptied {
+  readonly facts: HostFacts;
+  /** How many instances of a request limits and the rule of its group would let it have. */
+  readonly allowed: number;
+  /** How many it has. */
   readonly instances: number;
 }
 
-/** The tree of a host with nothing on it. */
-export function emptied(tree: readonly Provider[]): Provider[] {
+export interface ToEmpty {
+  /** `<cell>/<host>`. */
+  readonly host: string;
+  /** How many instances of the request it would hold. */
+  readonly times: number;
+  /** How many would have to go. */
+  readonly instances: number;
+}
+
+export function emptied(rankings: Rankings, request: Request, facts: HostFacts): Emptied {
+  const { instances } = facts.stats;
+  const empty = { ...facts, tree: emptiedTree(facts.tree), stats: { ...facts.stats, instances: 0, builds: 0 } };
+  const allowed = Math.min(membersAllowedAtMost(request.spec), instancesLeft(rankings, request, empty));
+  return { facts: empty, allowed, instances };
+}
+
+function emptiedTree(tree: readonly Provider[]): Provider[] {
   return tree.map((provider) => ({
     ...provider,
     stocks: new Map([...provider.stocks].map(([resourceClass, stock]) => [resourceClass, { ...stock, used: 0 }])),
   }));
 }
 
-/** What may refuse a host for the instances that run there, beside filters that limit how many. */
-export const BY_WHAT_RUNS: ReadonlySet<string> = new Set([INSTANCE_GROUP, company.name]);
-
-/** A host with nothing on it. */
-export function ifEmpty(facts: HostFacts): HostFacts {
-  return { ...facts, tree: emptied(facts.tree), stats: { ...facts.stats, instances: 0, builds: 0 } };
-}
-
-/** Whether no filter, nor the rule of the instance group, would refuse a host with nothing on it. */
+/**
+ * Whether what refuses a host, all of which is named, would let it serve with nothing on it: limits, the rule of the
+ * instance group, and the instances to be kept apart from.
+ */
 export function mayServeIfEmpty(
-  filters: readonly Filter[],
+  { filters, limits }: Rankings,
   view: View,
   request: Request,
+  { facts }: Emptied,
   root: string,
-  facts: HostFacts,
+  refusing: readonly string[],
 ): boolean {
-  const misfit = toldMisfitOfGroup(view, request.spec, root);
-  if (misfit !== null && misfit.code !== 'group-anti-affinity') return false;
-  const { company: known } = request;
-  const apart = known && { ...known, far: new Set([...known.far].filter((far) => far !== root)) };
-  return filtersRefusing(filters, { ...request, ...present({ company: apart }) }, ifEmpty(facts)).length === 0;
+  return refusing.every((name) => {
+    if (name === INSTANCE_GROUP) return toldMisfitOfGroup(view, request.spec, root)?.code === 'group-anti-affinity';
+    if (name === company.name) return request.company?.near?.has(root) !== false;
+    if (!limits.some((limit) => limit.name === name)) return false;
+    // One of a deployment's own may refuse for something else as well.
+    const asked = allFiltersFor(filters, request).filter(({ filter }) => filter.name === name);
+    return refusedBy(asked, facts) === null;
+  });
 }
 
-/** Keeps the few that are to lose fewest instances, those first. */
+/** Keeps the few that would hold most, of those the ones that are to lose fewest instances. */
 export function noteEmptiest(some: ToEmpty[], one: ToEmpty): void {
-  const before = some.findLastIndex(
-    (other) => other.instances < one.instances || (other.instances === one.instances && other.host < one.host),
-  );
-  some.splice(before + 1, 0, one);
+  const last = some[MAX_EMPTIED_NAMED - 1];
+  if (last !== undefined && inOrder(last, one) < 0) return;
+  some.push(one);
+  some.sort(inOrder);
   some.length = Math.min(some.length, MAX_EMPTIED_NAMED);
 }
+
+const inOrder = (one: ToEmpty, other: ToEmpty): number =>
+  other.times - one.times || one.instances - other.instances || (one.host < other.host ? -1 : 1);

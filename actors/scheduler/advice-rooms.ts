@@ -5,7 +5,6 @@ import { MAX_LOOKS_TO_COUNT, timesIn } from '../fitting/fit-times.ts';
 import type { RequestSpec } from '../messages/common.ts';
 import { keepsTogether } from '../placement/groups.ts';
 import type { Provider } from '../placement/providers.ts';
-import type { Limit } from './instance-room.ts';
 import { addSilenced, bothSilenced, noneSilenced, type Silenced, type SilencedSoFar } from './silence.ts';
 import type { Steps } from './steps.ts';
 
@@ -26,10 +25,10 @@ export interface Refused {
   readonly spec: RequestSpec;
   /** How many instances must fit. */
   readonly count: number;
-  /** How many more members of a request's instance group a host may have, by its root; or if it were empty. */
-  readonly membersAllowed: (spec: RequestSpec, root: string, isEmpty?: boolean) => number;
-  /** How many more instances it may have, as far as filters limit that. */
-  readonly instancesAllowed: (root: string, supposed?: Supposed) => number;
+  /** How many more members of a request's instance group a host may have, by its root. */
+  readonly membersAllowed: (spec: RequestSpec, root: string) => number;
+  /** How many more instances it may have, as far as filters limit that; `but` names one that is left out. */
+  readonly instancesAllowed: (root: string, but?: string) => number;
   /**
    * Whether filters of a deployment's own let a host serve a changed request: they may go by what is asked. Absent where
    * there are none.
@@ -64,15 +63,11 @@ export function* letFor<Host>(
 
 export const rootOfTree = (tree: readonly Provider[]): string => (tree[0] as Provider).spec.id;
 
-/** What a host would be like. */
-export interface Supposed {
-  /** A limit that is left out. */
-  readonly but?: Limit | undefined;
-  /** Nothing runs there, and nothing is being built. */
-  readonly isEmpty?: boolean | undefined;
-}
-
-export interface RoomOptions extends Supposed {
+export interface RoomOptions {
+  /** A filter that is left out. */
+  readonly but?: string | undefined;
+  /** How many limits and the rule of the instance group would let it have; default: as they let it now. */
+  readonly allowed?: number;
   /** After how many looks in all it is counted no further. */
   readonly endOfLooks?: number;
 }
@@ -85,16 +80,13 @@ export function roomOn(
   refused: Refused,
   spec: RequestSpec,
   tree: readonly Provider[],
-  { but, isEmpty, endOfLooks = effort.looks + MAX_LOOKS_TO_COUNT }: RoomOptions = {},
+  { but, allowed, endOfLooks = effort.looks + MAX_LOOKS_TO_COUNT }: RoomOptions = {},
 ): number {
   const root = rootOfTree(tree);
   const counted = timesOn(refused, spec, tree, endOfLooks);
   if (counted > 0 && counted < refused.count && effort.looks > endOfLooks) refused.isCut = true;
-  const allowed = Math.min(
-    refused.membersAllowed(spec, root, isEmpty),
-    refused.instancesAllowed(root, { but, isEmpty }),
-  );
-  const times = Math.min(counted, allowed);
+  const mayHave = allowed ?? Math.min(refused.membersAllowed(spec, root), refused.instancesAllowed(root, but));
+  const times = Math.min(counted, mayHave);
   return keepsTogether(spec) && times < refused.count ? 0 : times;
 }
 
@@ -108,7 +100,7 @@ export function* roomOf(
   spec: RequestSpec,
   trees: readonly (readonly Provider[])[],
   before: Room = noRoom(),
-  but?: Limit,
+  but?: string,
 ): Steps<Room> {
   const room = both(before, noRoom());
   for (const [at, times] of (yield* roomsOf(refused, spec, trees, but)).entries()) {
@@ -122,7 +114,7 @@ export function* roomsOf(
   refused: Refused,
   spec: RequestSpec,
   trees: readonly (readonly Provider[])[],
-  but?: Limit,
+  but?: string,
 ): Steps<number[]> {
   const rooms: number[] = [];
   for (const tree of trees) {

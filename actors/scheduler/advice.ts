@@ -31,7 +31,7 @@ import {
   withoutFilter,
   withoutInstanceGroup,
 } from './advice-changes.ts';
-import { emptied, noteEmptiest, type ToEmpty } from './advice-empty.ts';
+import { type Emptied, noteEmptiest, type ToEmpty } from './advice-empty.ts';
 import { type Away, addTo, fewestBack, fewestLeftOut, type Parts } from './advice-lists.ts';
 import type { Wish } from './advice-places.ts';
 import {
@@ -48,8 +48,6 @@ import {
 } from './advice-rooms.ts';
 import { timesAtMost } from './amount-ranges.ts';
 import type { GroupSoFar } from './group-rules.ts';
-import type { HostFacts } from './host-facts.ts';
-import type { Limit } from './instance-room.ts';
 import { silentFew } from './silence.ts';
 import { passing, type Steps } from './steps.ts';
 import type { ViewHost } from './view.ts';
@@ -58,6 +56,8 @@ import type { ViewHost } from './view.ts';
 const MAX_ADVICE = 3;
 /** How many of the hosts that are to come back are named. */
 const MAX_HOSTS_NAMED = 5;
+/** How many of the aggregates whose limits are in the way are named. */
+const MAX_AGGREGATES_NAMED = 3;
 /** How many changes are tried on the hosts that fit without any, and on about how many hosts in all. */
 const MAX_CHANGES_TRIED = 64;
 const MAX_HOSTS_TRIED = 8_192;
@@ -66,8 +66,10 @@ const MAX_HOSTS_OF_MANY = 1_024;
 const MAX_HOSTS_ASKED = 131_072;
 
 export interface Adviser extends AdviserOnAmounts {
-  /** What limits how many instances a host may have, by its root. */
-  readonly limitsOn: (root: string) => readonly Limit[];
+  /** The filters that limit how many instances a host may have. */
+  readonly limits: readonly string[];
+  /** The aggregates whose limits such a filter keeps to on a host, by its root; none where it is its own. */
+  readonly limitersOn: (root: string, filter: string) => readonly string[];
   readonly group: GroupSoFar;
   /** Whether some instance must stay on a host, by its root, for the request's own sake. */
   readonly mustStay: (root: string) => boolean;
@@ -75,6 +77,8 @@ export interface Adviser extends AdviserOnAmounts {
   readonly rooms: Map<string, RoomWith>;
   /** What may be left out of the request; null: it was not asked yet. */
   changes: Changes | null;
+  /** Some host would hold all instances, if the group that they keep together with had no members elsewhere. */
+  holdsNewGroup: boolean;
   /** What it has advised. */
   readonly advised: Set<string>;
 }
@@ -86,7 +90,9 @@ interface RoomWith {
   readonly parts: Parts;
   /** Of hosts out of service: the hosts. */
   readonly away: Away[];
-  /** Of hosts that would have to be empty, the few that have fewest instances. */
+  /** Of a filter that limits, whose limits it keeps to. */
+  readonly limiters: Limiters;
+  /** Of hosts that would have to be empty, the few that would hold most, or have fewest instances. */
   readonly toEmpty: ToEmpty[];
   /** The hosts of the room, where it is to be asked again of each whether it may serve. */
   readonly toAsk: { readonly root: string; readonly times: number }[];
@@ -95,19 +101,26 @@ interface RoomWith {
 /** What else is known of the request and of hosts. */
 type Known = Pick<
   Adviser,
-  'membersAllowed' | 'instancesAllowed' | 'limitsOn' | 'letBy' | 'silencedOn' | 'group' | 'mustStay'
+  'membersAllowed' | 'instancesAllowed' | 'limits' | 'limitersOn' | 'letBy' | 'silencedOn' | 'group' | 'mustStay'
 >;
 
 const NOTHING_KNOWN: Known = {
   membersAllowed: () => Number.POSITIVE_INFINITY,
   instancesAllowed: () => Number.POSITIVE_INFINITY,
-  limitsOn: () => [],
+  limits: [],
+  limitersOn: () => [],
   group: { hasMembers: false },
   mustStay: () => false,
 };
 
 export function newAdviser(spec: RequestSpec, count: number, known = NOTHING_KNOWN): Adviser {
-  const found = { rooms: new Map(), amounts: new Map(), changes: null, advised: new Set<string>() };
+  const found = {
+    rooms: new Map(),
+    amounts: new Map(),
+    changes: null,
+    holdsNewGroup: false,
+    advised: new Set<string>(),
+  };
   const budget = { isCut: false, looksLeft: MAX_LOOKS_AT_ROOMS };
   return { spec, count, ...known, ...found, ...budget };
 }
@@ -126,15 +139,39 @@ export function considerAway(adviser: Adviser, host: ViewHost, tree: readonly Pr
 
 /** A host that only one filter refuses, or for which it fails, and its tree. */
 export function considerFilter(adviser: Adviser, filter: string, hasFailed: boolean, tree: readonly Provider[]): void {
-  const but = limitOn(adviser, filter, rootOfTree(tree));
-  const times = roomOn(adviser, adviser.spec, tree, { but });
-  const { advice, cost } = withoutFilter(but);
-  if (times > 0) note(adviser, { advice: hasFailed ? { ...advice, failed: true } : advice, cost }, times, tree);
+  const times = roomOn(adviser, adviser.spec, tree, { but: filter });
+  if (times === 0) return;
+  const { advice, cost } = withoutFilter(filter);
+  const change = { advice: hasFailed ? { ...advice, failed: true as const } : advice, cost };
+  note(adviser, change, times, tree);
+  if (adviser.limits.includes(filter)) noteLimiters(roomsWith(adviser, change).limiters, adviser, filter, tree);
 }
 
-/** What a filter refuses a host by: a limit of its own or of an aggregate of the host, if it has any. */
-export const limitOn = ({ limitsOn }: Pick<Adviser, 'limitsOn'>, filter: string, root: string): Limit =>
-  limitsOn(root).find((limit) => limit.filter === filter) ?? { filter, aggregate: undefined };
+/** Whose limits a filter keeps to. */
+interface Limiters {
+  readonly aggregates: Set<string>;
+  /** On some host it is the filter's own. */
+  isOwn: boolean;
+}
+
+function noteLimiters(
+  limiters: Limiters,
+  { limitersOn }: Pick<Adviser, 'limitersOn'>,
+  filter: string,
+  tree: readonly Provider[],
+): void {
+  const found = limitersOn(rootOfTree(tree), filter);
+  if (found.length === 0) limiters.isOwn = true;
+  for (const aggregate of found) limiters.aggregates.add(aggregate);
+}
+
+/** The first of the aggregates whose limits they are, if they are any one's. */
+function limitersTold({ aggregates, isOwn }: Limiters): Pick<Advice, 'aggregates' | 'own' | 'needed'> {
+  if (aggregates.size === 0) return {};
+  const named = [...aggregates].sort().slice(0, MAX_AGGREGATES_NAMED);
+  const more = aggregates.size > named.length ? { needed: aggregates.size } : {};
+  return { aggregates: named, ...more, ...(isOwn ? { own: true as const } : {}) };
+}
 
 /** A host that only one wish of the request refuses, of where it may go, and its tree. */
 export function considerWish(
@@ -156,6 +193,8 @@ export function considerGroup(adviser: Adviser, tree: readonly Provider[]): void
   const change = withoutInstanceGroup(adviser.spec);
   const times = roomOn(adviser, change.changed, tree);
   if (times > 0) note(adviser, change, times, tree);
+  // A new group would have to be on one host, too.
+  if (keepsTogether(adviser.spec) && roomOn(adviser, adviser.spec, tree) > 0) adviser.holdsNewGroup = true;
 }
 
 /** A host that the group would let it have if the request said the rule that its members have, and its tree. */
@@ -166,7 +205,7 @@ export function considerOwnRule(adviser: Adviser, byOwnRule: InstanceGroup, tree
 }
 
 /** A host that does not fit, and its tree: which change would help there? */
-export function consider(adviser: Adviser, tree: readonly Provider[], facts: HostFacts): void {
+export function consider(adviser: Adviser, tree: readonly Provider[], empty: () => Emptied): void {
   const { spec } = adviser;
   const { ofGroups, ofRoot, betweenGroups } = changesOf(adviser);
   // In the way are groups that do not fit even alone; when each does, any of them may be.
@@ -186,19 +225,24 @@ export function consider(adviser: Adviser, tree: readonly Provider[], facts: Hos
       considerAmounts(adviser, position, resourceClass, tree, endOfAmounts);
   if (effort.looks > endOfAmounts) adviser.isCut = true;
   const isUsed = tree.some(({ stocks }) => [...stocks.values()].some(({ used }) => used > 0));
-  if (isUsed) considerEmpty(adviser, tree, facts);
+  if (isUsed) considerEmpty(adviser, tree, empty());
 }
 
 /** A host that is only too full, of resources or of instances: it is something else if it is too small. */
-export function considerEmpty(adviser: Adviser, tree: readonly Provider[], { cell, host, stats }: HostFacts): void {
+export function considerEmpty(
+  adviser: Adviser,
+  tree: readonly Provider[],
+  { facts, allowed, instances }: Emptied,
+): void {
   // Which part of it those have that must stay is not known.
-  if (adviser.mustStay(rootOfTree(tree))) return;
+  if (allowed === 0 || adviser.mustStay(rootOfTree(tree))) return;
   const endOfLooks = effort.looks + MAX_LOOKS_ON_ONE;
-  const times = roomOn(adviser, adviser.spec, emptied(tree), { endOfLooks, isEmpty: true });
+  const times = roomOn(adviser, adviser.spec, facts.tree, { endOfLooks, allowed });
   if (effort.looks > endOfLooks) adviser.isCut = true;
   if (times === 0) return;
   note(adviser, WHEN_EMPTY, times, tree);
-  noteEmptiest(roomsWith(adviser, WHEN_EMPTY).toEmpty, { host: `${cell}/${host}`, instances: stats.instances });
+  const { cell, host } = facts;
+  noteEmptiest(roomsWith(adviser, WHEN_EMPTY).toEmpty, { host: `${cell}/${host}`, times, instances });
 }
 
 function considerChanges(
@@ -220,7 +264,7 @@ function considerChanges(
  * providers back, as those on the host itself: to try it would only take the place of what helps.
  */
 function* noteAllConditions(adviser: Adviser, fitting: readonly (readonly Provider[])[]): Steps<void> {
-  const { spec, limitsOn } = adviser;
+  const { spec, limits } = adviser;
   const { ofGroups, betweenGroups } = changesOf(adviser);
   for (const { group, ofConditions, ofResources } of ofGroups) {
     for (const change of ofConditions) {
@@ -230,10 +274,7 @@ function* noteAllConditions(adviser: Adviser, fitting: readonly (readonly Provid
     for (const change of ofResources) roomWith(adviser, change);
   }
   for (const change of betweenGroups) roomWith(adviser, change);
-  for (const tree of fitting) {
-    for (const limit of limitsOn(rootOfTree(tree))) roomWith(adviser, withoutFilter(limit));
-    yield;
-  }
+  for (const limit of limits) roomWith(adviser, withoutFilter(limit));
   if (spec.instanceGroup !== undefined && !isSoft(spec.instanceGroup)) roomWith(adviser, withoutInstanceGroup(spec));
 }
 
@@ -287,9 +328,10 @@ function* roomLet(adviser: Adviser, { change: { changed }, room, toAsk }: RoomWi
 /** What is counted so far of what a change would let fit. */
 const roomWith = (adviser: Adviser, change: Change): Room => roomsWith(adviser, change).room;
 
-const nothingMore = (): Pick<RoomWith, 'parts' | 'away' | 'toEmpty' | 'toAsk'> => ({
+const nothingMore = (): Pick<RoomWith, 'parts' | 'away' | 'limiters' | 'toEmpty' | 'toAsk'> => ({
   parts: new Map(),
   away: [],
+  limiters: { aggregates: new Set(), isOwn: false },
   toEmpty: [],
   toAsk: [],
 });
@@ -304,8 +346,8 @@ function roomsWith({ rooms }: Adviser, change: Change): RoomWith {
   return found;
 }
 
-const keyOf = ({ advice: { code, group, about, aggregate, failed, to } }: Change): string =>
-  `${code} ${group} ${about} ${aggregate} ${failed} ${to}`;
+const keyOf = ({ advice: { code, group, about, failed, to } }: Change): string =>
+  `${code} ${group} ${about} ${failed} ${to}`;
 
 /**
  * The changes that would let all instances fit, the one that asks least first.
@@ -367,10 +409,10 @@ export function* adviceOf(
   for (let tried = 0; advised.length < most && found.length > 0 && !isEnough(tried); tried += 1) {
     found.sort(inOrder);
     const one = found.shift() as (typeof found)[number];
-    const { change, parts, away, toEmpty, next } = one;
+    const { change, parts, away, next } = one;
     if (before?.advised.has(keyOf(change)) === true) continue;
-    const { code, about = '', aggregate } = change.advice;
-    const but = code === 'without-filter' ? { filter: about, aggregate } : undefined;
+    const { code, about } = change.advice;
+    const but = code === 'without-filter' ? about : undefined;
     const room = yield* roomLet(adviser, one);
     asked += one.toAsk.length;
     const { changed = spec } = change;
@@ -404,10 +446,37 @@ export function* adviceOf(
       advised.push({ ...change.advice, hosts: away.length, ...many, ...whichOf(back) });
       continue;
     }
-    const named = toEmpty.map(({ host }) => host);
-    advised.push({ ...change.advice, hosts: all.hosts, ...many, ...(named.length === 0 ? {} : { named }) });
+    advised.push({
+      ...change.advice,
+      hosts: all.hosts,
+      ...many,
+      ...emptiedTold(one, all),
+      ...(but === undefined || !adviser.limits.includes(but) ? {} : yield* limitersFor(adviser, one, fitting, but)),
+    });
   }
   return advised;
+}
+
+/** Which hosts would have to be empty: how many, where others have room as they are, and the first of them. */
+function emptiedTold({ toEmpty, room }: RoomWith, all: Room): Pick<Advice, 'needed' | 'named'> {
+  if (toEmpty.length === 0) return {};
+  const named = toEmpty.map(({ host }) => host);
+  return { ...(room.hosts === all.hosts ? {} : { needed: room.hosts }), named };
+}
+
+/** Whose limits are in the way, also of hosts that have room for some. */
+function* limitersFor(
+  adviser: Adviser,
+  { limiters: { aggregates, isOwn } }: RoomWith,
+  fitting: readonly (readonly Provider[])[],
+  filter: string,
+): Steps<Pick<Advice, 'aggregates' | 'own' | 'needed'>> {
+  const limiters = { aggregates: new Set(aggregates), isOwn };
+  for (const tree of fitting) {
+    noteLimiters(limiters, adviser, filter, tree);
+    yield;
+  }
+  return limitersTold(limiters);
 }
 
 /** How the hosts are told that are to come back: the one, or the first of several. */
@@ -426,5 +495,4 @@ function inOrder(one: RoomWith, other: RoomWith): number {
   return byWorth || (nameOf(advice) < nameOf(other.change.advice) ? -1 : 1);
 }
 
-const nameOf = ({ code, group = '', about = '', aggregate = '' }: Omit<Advice, 'hosts'>): string =>
-  `${code} ${group} ${about} ${aggregate}`;
+const nameOf = ({ code, group = '', about = '' }: Omit<Advice, 'hosts'>): string => `${code} ${group} ${about}`;

@@ -12,6 +12,7 @@ import { locate, MOVED } from './locating.ts';
 import { tellCame } from './parking-others.ts';
 import { haveAllSaid, orderOfClaim, shardOf } from './rounds.ts';
 import { contextOf, countToPlace, draftOf, isOpen, openOf, settle } from './selecting.ts';
+import { noteShard } from './silence.ts';
 import type { Open, Work } from './state.ts';
 import { learnUsage, noteChange, type View, type ViewHost } from './view.ts';
 import { expectNoMore } from './view-hosts.ts';
@@ -89,7 +90,11 @@ export function refused(work: Work, { consumer, refusal, usages, order }: ClaimR
     open.request = { ...open.request, groupAt: refusal.provider };
   }
   const hasMoved = MOVED.has(refusal.code);
-  if (hasMoved && open.locating === null) locate(work, open);
+  if (hasMoved && open.locating === null) {
+    // It has just been heard, and must say where they are.
+    noteShard(work.state.view, shardOf(from), false);
+    locate(work, open);
+  }
   const isPassing = hasMoved || isChanged;
   advance(work, open, consumer, hopeless ? { type: 'GAVE_UP', reason } : { type: 'REFUSED', reason, isPassing });
   lookAgainForStranded(work, open);

@@ -19,15 +19,20 @@ export const MEMBERS_WAKE = 'members';
 
 /**
  * Where the group of a request is held, by how many members.
- * @param advice What would let it fit: where that has to do with neither the host nor the group, more than these is in the
- * way. The host may lack room, and so may all others.
+ * @param advice What would let it fit.
+ * @param holdsNew Whether another host would hold all instances.
  */
-export function groupHeld(view: View, spec: RequestSpec, advice: readonly Advice[]): GroupHeld | undefined {
+export function groupHeld(
+  view: View,
+  spec: RequestSpec,
+  advice: readonly Advice[],
+  holdsNew: boolean,
+): GroupHeld | undefined {
   const { instanceGroup: group } = spec;
-  const isAdvised = (one: Advice['code']) => advice.some(({ code }) => code === one);
+  // Where neither is enough, more is in the way.
   const freedBy: GroupHeld['freedBy'] = [
-    ...(isAdvised('host-state') ? ['host' as const] : []),
-    ...(isAdvised('without-instance-group') ? ['members' as const] : []),
+    ...(advice.some(({ code }) => code === 'host-state') ? ['host' as const] : []),
+    ...(holdsNew ? ['members' as const] : []),
   ];
   if (group === undefined || !keepsTogether(spec) || freedBy.length === 0) return undefined;
   const [root = '', ...others] = rootsOf(view.groups, group.id);

@@ -2,22 +2,11 @@
 // first as a condition, and for whoever counts how many more there is room for.
 
 import { MAX_AMOUNT } from '../messages/common.ts';
-import { limitBy, whoseLimit } from './filters/filter.ts';
+import { limitBy } from './filters/filter.ts';
 import type { HostFacts } from './host-facts.ts';
 import type { Rankings } from './ranking.ts';
 import type { Request } from './request.ts';
 import { partOf } from './request-parts.ts';
-
-/** What a filter limits hosts to, by itself or as one of their aggregates says. */
-export interface Limit {
-  readonly filter: string;
-  readonly aggregate: string | undefined;
-}
-
-/** The limits that a host has. */
-export function limitsOn({ limits }: Rankings, facts: HostFacts): Limit[] {
-  return limits.map((filter) => ({ filter: filter.name, aggregate: whoseLimit(filter, facts) }));
-}
 
 /** The most instances that a host may have with one of this request; infinite when nothing limits it. */
 export function mostInstances(rankings: Rankings, request: Request, facts: HostFacts): number {
@@ -26,9 +15,9 @@ export function mostInstances(rankings: Rankings, request: Request, facts: HostF
 
 /**
  * How many more instances a host may be given at once, as far as filters limit that.
- * @param but A limit that is left out.
+ * @param but A filter that is left out.
  */
-export function instancesLeft(rankings: Rankings, request: Request, facts: HostFacts, but?: Limit): number {
+export function instancesLeft(rankings: Rankings, request: Request, facts: HostFacts, but?: string): number {
   if (rankings.limits.length === 0) return Number.POSITIVE_INFINITY;
   const { instances, builds } = facts.stats;
   const toHave = mostOf('mostInstances', rankings, request, facts, but) - instances;
@@ -41,11 +30,11 @@ function mostOf(
   { limits }: Rankings,
   request: Request,
   facts: HostFacts,
-  but?: Limit,
+  but?: string,
 ): number {
   let most = Number.POSITIVE_INFINITY;
   for (const filter of limits) {
-    if (but !== undefined && filter.name === but.filter && whoseLimit(filter, facts) === but.aggregate) continue;
+    if (filter.name === but) continue;
     if (partOf(filter, request, filter.late) === undefined) continue;
     const limit = limitBy(filter, which, facts);
     // One that cannot say refuses the host.

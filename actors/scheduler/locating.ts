@@ -83,7 +83,7 @@ export function endLocating(work: Work, open: Open): boolean {
 /**
  * Whether enough is known to choose a host: all, or all that is to be had while some shards are silent. Who is on a host is
  * known by the shard of that host alone, and it refuses the claim of whoever wants to be apart from them; whoever wants to be
- * with others must know of one.
+ * with one of several must know of all.
  */
 export function isEnough(
   { state: { view }, placementShards }: Work,
@@ -93,7 +93,7 @@ export function isEnough(
   if (waiting.size === 0) return true;
   const { heldBy } = tree ?? {};
   const isKnown = (consumer: string) => (roots.get(consumer)?.size ?? 0) > 0;
-  if (waiting.size === placementShards || heldBy?.some(isKnown) === false) return false;
+  if (waiting.size === placementShards || heldBy?.every(isKnown) === false) return false;
   if (heldBy === undefined && tree?.notHeldBy === undefined) return false;
   const { shards: silent } = silencedIn(view);
   return [...waiting].every((shard) => silent.has(shard));

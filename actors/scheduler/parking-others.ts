@@ -4,7 +4,7 @@
 import type { Located } from '../messages/placement.ts';
 import { askWhere, companyOf, isEnough, learnRoots, namesOthers } from './locating.ts';
 import type { Company } from './request.ts';
-import type { Lot, Parked, Work } from './state.ts';
+import type { Locating, Lot, Parked, Work } from './state.ts';
 
 /** How often it is asked where those are by whom others go, ms, and of how many lots at a time. */
 const OTHERS_MS = 1_000;
@@ -31,6 +31,7 @@ export function askWhereOthersAre(work: Work, lot: Lot): void {
   if (parking.goingByOthers.size === 0) work.turn.wakeAt(OTHERS_WAKE, work.turn.now + OTHERS_MS);
   parking.goingByOthers.delete(lot);
   parking.goingByOthers.add(lot);
+  if (lot.locating !== null) learnOthers(work, lot, lot.locating);
   lot.locating = askWhere(work, head.asked.spec, [], lot.locating ?? undefined);
   parking.locating.set(lot.locating.ask, lot);
 }
@@ -47,18 +48,21 @@ export function locatedForParked(work: Work, message: Located): boolean {
   const { parking } = work.state;
   const lot = parking.locating.get(message.ask);
   if (lot?.locating?.ask !== message.ask) return false;
-  const { locating } = lot;
+  if (learnRoots(lot.locating, message)) learnOthers(work, lot, lot.locating);
+  return true;
+}
+
+/** Takes it for granted that they are where they are known to be, if that is enough. */
+function learnOthers(work: Work, lot: Lot, locating: Locating): void {
   const [head] = lot.queue;
-  if (!learnRoots(locating, message)) return true;
-  if (head !== undefined && !isEnough(work, head.asked.spec, locating)) return true;
-  parking.locating.delete(message.ask);
+  if (head !== undefined && !isEnough(work, head.asked.spec, locating)) return;
+  work.state.parking.locating.delete(locating.ask);
   lot.locating = null;
   for (const parked of lot.queue) {
     const company = companyOf(parked.asked.spec, locating);
     if (!isSameCompany(company, parked.request.company)) lot.hopeful = true;
     parked.request = { ...parked.request, company };
   }
-  return true;
 }
 
 function isSameCompany(one: Company, other: Company | undefined): boolean {

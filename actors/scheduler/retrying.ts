@@ -28,9 +28,12 @@ export function sayAgain(work: Work, key: string): void {
   // again waits no longer.
   if (open.behind !== null && open.repeats > open.behind.repeats + 1) open.behind = { ...open.behind, upTo: 0 };
   if (open.locating !== null) {
-    if (endLocating(work, open)) goOnWithAll(work, open);
-    else locate(work, open);
-    if (!isOpen(work, open)) return;
+    if (endLocating(work, open)) {
+      goOnWithAll(work, open);
+      if (isOpen(work, open)) armAgain(work, open);
+      return;
+    }
+    locate(work, open);
   }
   if (!open.taken) take(work, open);
   if (open.givingBack !== null) sayUnclaims(work, open);

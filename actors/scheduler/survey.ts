@@ -27,22 +27,22 @@ import {
   considerGroup,
   considerOwnRule,
   considerWish,
-  limitOn,
   newAdviser,
 } from './advice.ts';
-import { BY_WHAT_RUNS, ifEmpty, mayServeIfEmpty } from './advice-empty.ts';
+import { emptied, mayServeIfEmpty } from './advice-empty.ts';
 import { wishesOf } from './advice-places.ts';
-import { roomOn, type Supposed } from './advice-rooms.ts';
+import { roomOn } from './advice-rooms.ts';
 import { Census, type Counted } from './census.ts';
 import { weighingOf } from './decision.ts';
 import { absentOf } from './explain.ts';
 import { ALWAYS } from './filters/always.ts';
-import { type Asked, FILTER_FAILED, refusedBy } from './filters/filter.ts';
+import { company } from './filters/company.ts';
+import { type Asked, FILTER_FAILED, limitersOf, refusedBy } from './filters/filter.ts';
 import { serviceState } from './filters/service-state.ts';
 import { groupHeld } from './group-held.ts';
-import { groupSoFar, INSTANCE_GROUP, membersAllowed, membersAllowedAtMost, toldMisfitOfGroup } from './group-rules.ts';
+import { groupSoFar, INSTANCE_GROUP, membersAllowed, toldMisfitOfGroup } from './group-rules.ts';
 import { membersOn } from './groups-view.ts';
-import { instancesLeft, limitsOn } from './instance-room.ts';
+import { instancesLeft } from './instance-room.ts';
 import { allFiltersFor, hardToTell, judge } from './judging.ts';
 import { filtersRefusing, isAllThatLacks, isTold, refusingOf, WISHES } from './more-obstacles.ts';
 import { beforeWeight, comesBefore } from './precedence.ts';
@@ -136,14 +136,10 @@ export function surveyOf(
   const isSilent = (host: ViewHost) => isAnySilenced(silencedOn(host));
   const newOne = (more: Pick<Adviser, 'silencedOn'> = {}) =>
     newAdviser(spec, count, {
-      membersAllowed: (asked, root, isEmpty) =>
-        isEmpty === true ? membersAllowedAtMost(asked) : membersAllowed(view, asked, root),
-      instancesAllowed: (root, supposed) => leftOn(rankings, view, request, root, supposed),
-      limitsOn: (root) => {
-        const host = view.hosts.get(root);
-        if (rankings.limits.length === 0 || host === undefined || !isTold(view, root)) return [];
-        return limitsOn(rankings, factsOf(view, host, treeOf(view, root)));
-      },
+      membersAllowed: (asked, root) => membersAllowed(view, asked, root),
+      instancesAllowed: (root, but) => leftOn(rankings, view, request, root, but),
+      limits: rankings.limits.map(({ name }) => name),
+      limitersOn: (root, name) => limitersOn(rankings, view, root, name),
       letBy: letByOwn(rankings, view, request),
       group: groupSoFar(view, spec),
       mustStay: (root) => hasCompany(view, request, root),
@@ -237,7 +233,7 @@ export function surveyOf(
           // Where a filter refuses it, resources have not been looked at.
           (filter === undefined
             ? isAll(obstacle, treeOf(view, host.root))
-            : roomOn(adviser, spec, treeOf(view, host.root), { but: limitOn(adviser, filter, host.root) }) > 0);
+            : roomOn(adviser, spec, treeOf(view, host.root), { but: filter }) > 0);
         census.refuse(host.root, isAlone ? obstacle : { ...obstacle, short: undefined });
         if (isNear && !isAlone) lackingMore.refuse(host.root, obstacle);
         if (roomHeard.all.times < count && isThorough) {
@@ -285,6 +281,7 @@ export function surveyOf(
         }
       }
       advice.push(...adviceOnSilent);
+      const holdsNewGroup = adviser.holdsNewGroup || onAll?.holdsNewGroup === true;
       const isPartly = !isWhole || adviser.isCut || onAll?.isCut === true;
       if (isPartly) advice = advice.map((one) => ({ ...one, partly: true as const }));
       done(
@@ -301,7 +298,7 @@ export function surveyOf(
             room:
               isForSome && !isTogether ? { instances: times, of: count, hosts: holding, named: roomiest } : undefined,
           }),
-          ...present({ runsOut, groupHeld: groupHeld(view, spec, advice) }),
+          ...present({ runsOut, groupHeld: groupHeld(view, spec, advice, holdsNewGroup) }),
           best,
           ...silentAmong(view),
           ...(times >= count ? roomHeard.needs(count) : {}),
@@ -342,18 +339,19 @@ function hasCompany({ groups }: View, { spec, company }: Request, root: string):
 }
 
 /** How many more instances a host may have, as far as filters limit that. */
-function leftOn(
-  rankings: Rankings,
-  view: View,
-  request: Request,
-  root: string,
-  { but, isEmpty = false }: Supposed = {},
-): number {
+function leftOn(rankings: Rankings, view: View, request: Request, root: string, but?: string): number {
   if (rankings.limits.length === 0) return MAX_TIMES;
   const host = view.hosts.get(root);
   if (host === undefined || !isTold(view, root)) return 0;
-  const facts = factsOf(view, host, treeOf(view, root));
-  return instancesLeft(rankings, request, isEmpty ? ifEmpty(facts) : facts, but);
+  return instancesLeft(rankings, request, factsOf(view, host, treeOf(view, root)), but);
+}
+
+/** The aggregates whose limits a filter keeps to on a host. */
+function limitersOn({ limits }: Rankings, view: View, root: string, name: string): readonly string[] {
+  const host = view.hosts.get(root);
+  const filter = limits.find((limit) => limit.name === name);
+  if (filter === undefined || host === undefined || !isTold(view, root)) return [];
+  return limitersOf(filter, factsOf(view, host, treeOf(view, root)));
 }
 
 /** Filters of a deployment's own, asked again of a request that asks for something else of the same hosts. */
@@ -388,22 +386,24 @@ function mayUse(
 
 function advise(
   adviser: Adviser,
-  { filters, limits }: Rankings,
+  rankings: Rankings,
   view: View,
   request: Request,
   host: ViewHost,
   hasFailed: boolean,
 ): void {
-  if (!isTold(view, host.root)) return;
-  const tree = treeOf(view, host.root);
+  const { root } = host;
+  if (!isTold(view, root)) return;
+  const { filters } = rankings;
+  const tree = treeOf(view, root);
   const facts = factsOf(view, host, tree);
-  const refusing = (asked: Request) => refusingOf(filters, view, asked, host.root, facts);
+  const refusing = (asked: Request) => refusingOf(filters, view, asked, root, facts);
   const names = refusing(request);
   const [only, ...more] = names;
-  if (only === undefined) return consider(adviser, tree, facts);
-  const isByWhatRuns = (name: string) => BY_WHAT_RUNS.has(name) || limits.some((limit) => limit.name === name);
-  if (names.every(isByWhatRuns) && mayServeIfEmpty(filters, view, request, host.root, facts)) {
-    considerEmpty(adviser, tree, facts);
+  if (only === undefined) return consider(adviser, tree, () => emptied(rankings, request, facts));
+  if (names.every((name) => isByWhatRuns(rankings, name))) {
+    const empty = emptied(rankings, request, facts);
+    if (mayServeIfEmpty(rankings, view, request, empty, root, names)) considerEmpty(adviser, tree, empty);
   }
   if (more.length > 0) return;
   if (only === serviceState.name) return considerAway(adviser, host, tree);
@@ -420,6 +420,10 @@ function advise(
     if (refusing(wish.without).length === 0) considerWish(adviser, wish, tree);
   }
 }
+
+/** Whether it may refuse a host for the instances that run there. */
+const isByWhatRuns = ({ limits }: Rankings, name: string): boolean =>
+  name === INSTANCE_GROUP || name === company.name || limits.some((limit) => limit.name === name);
 
 /** Puts a host in its place among the best, if it is one of them. */
 function rank<One>(best: One[], limit: number, isBefore: (other: One) => boolean, told: () => One): void {

@@ -1,6 +1,7 @@
 // Compares what was seen in one look, and says what does not add up and whose obligation it is. Pure. A finding of one
 // look may be nothing but a step under way: only what is found twice, with a pause in between, counts.
 
+import { foreignKey } from '../../actors/cell/hosts.ts';
 import { accountsOf, never } from './accounts.ts';
 import { capacityDifferences } from './capacity.ts';
 import type { Account, Difference } from './differences.ts';
@@ -78,7 +79,7 @@ function hostDifferences({ driven, cells, conducted }: Look, accounts: ReadonlyM
 
 function findingOf(difference: Difference, look: Look, accounts: ReadonlyMap<string, Account>): Finding {
   const { kind, what, instance, attempts, cell, host, provider } = difference;
-  const mayBeOthers = isOnHost(difference) && hasForeign(look, difference);
+  const mayBeOthers = isOnHost(difference) && isForeign(look, difference);
   const repairs = isCompleteIn(look) && !mayBeOthers ? repairsOf(difference, look, accounts) : [];
   return { kind, what, whose: whoseIs(difference, mayBeOthers), instance, attempts, cell, host, provider, repairs };
 }
@@ -86,9 +87,12 @@ function findingOf(difference: Difference, look: Look, accounts: ReadonlyMap<str
 /** Whether it is of what is on a host. */
 const isOnHost = ({ kind }: Difference) => kind === 'running-without-record' || kind === 'two-homes';
 
-/** Whether a host has, or had, instances that its cell did not order: they may be alive, whoever has ordered them. */
-function hasForeign({ cells }: Look, { cell = '', host }: Difference): boolean {
-  return cells.get(cell)?.hosts.find((one) => one.host === host)?.foreign !== undefined;
+/** Whether it is of what was on a host before its cell knew the host: that may be alive, whoever has ordered it. */
+function isForeign({ cells }: Look, { cell = '', host, instance = '', attempts = [] }: Difference): boolean {
+  const foreign = cells.get(cell)?.hosts.find((one) => one.host === host)?.foreign;
+  if (foreign === undefined) return false;
+  const { count, named } = foreign;
+  return count > named.length || attempts.some((attempt) => named.includes(foreignKey({ instance, attempt })));
 }
 
 function repairsOf(difference: Difference, look: Look, accounts: ReadonlyMap<string, Account>): Repair[] {

@@ -55,12 +55,12 @@ export function keyOf({ kind, instance, attempts, cell, host, provider, what }: 
 
 /**
  * What helps, in words, for what differs between placement, cells and hosts.
- * @param mayBeOthers It is on a host that had instances before its cell knew it.
+ * @param mayBeOthers It was on its host before the cell knew that host.
  */
 export function whoseIs({ kind, host, cell }: Difference, mayBeOthers = false): string {
   const there = `'${cell}/${host}'`;
   if (mayBeOthers) {
-    return `the operator: instances ran on ${there} before cell '${cell}' knew that host, so it may be somebody else's; find out whose it is, and destroy it there if it is nobody's`;
+    return `the operator: it ran on ${there} before cell '${cell}' knew that host, so it may be somebody else's; find out whose it is, and destroy it there if it is nobody's`;
   }
   switch (kind) {
     case 'over-capacity':

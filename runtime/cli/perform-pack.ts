@@ -104,7 +104,9 @@ function remarksOn(
       }),
     ...(absentModels.size <= MAX_NAMED
       ? []
-      : [`no host of '${nodes}' has ${figure(absentModels.size - MAX_NAMED)} more models that requests would take`]),
+      : [
+          `no host of '${nodes}' has a GPU of ${counted(absentModels.size - MAX_NAMED, 'more model')} that requests would take`,
+        ]),
     ...(leftOut.length === 0
       ? []
       : [`left out, for more than ${tune} times all GPUs each: ${requestsText(leftOut, pods)}`]),

@@ -55,7 +55,11 @@ function withFlags(command: Command): Command {
       'how much faster than recorded; default: so that it takes a minute over NATS, ten minutes of virtual time in memory',
       positiveNumber(1e9),
     )
-    .option('--until <seconds>', 'leave out what arrives at this time of the trace or later', positiveNumber(1e9))
+    .option(
+      '--until <seconds>',
+      'leave out what arrives at this time, as the trace counts it, or later',
+      positiveNumber(1e11),
+    )
     .option('--alternates <number>', 'hosts named up front for each instance', wholeNumber(0, 20), 2)
     .option('--fail-rate <share>', 'the share of builds that fail, 0 to 1', share, 0)
     .option('--placement-shards <number>', 'shards that placement is dealt to', wholeNumber(1, MAX_PLACEMENT_SHARDS))

@@ -43,9 +43,8 @@ export const REFUSAL_CODES = {
   'no-room-together': 'it has room for all but `short` of the instances that keep together',
   'group-policy-conflict': 'another member of the instance group said another rule',
   'too-many-instances':
-    'it has as many instances as the filter instance-limit, or its aggregate `about`, lets it, `short` by so many',
-  'too-many-builds':
-    'it is building as many as the filter build-limit, or its aggregate `about`, lets it, `short` by so many',
+    'it has as many instances as the filter instance-limit, or an aggregate, lets it, `short` by so many',
+  'too-many-builds': 'it is building as many as the filter build-limit, or an aggregate, lets it, `short` by so many',
   'filter-failed': 'the filter `about` threw, or answered what is no answer',
   'consumer-deleted': 'of a claim: the instance was deleted meanwhile',
   superseded: 'of a claim: a later one of the same instance was decided before',
@@ -98,7 +97,7 @@ export const ADVICE_CODES = {
   'more-per-host':
     'let each host have more members of the instance group `about`, which has none yet: `maxPerHost` of `to` instead of `from`',
   'without-filter':
-    "change the deployment's filter `about`; with `failed`: mend it; with `aggregate`: change the limit of that aggregate",
+    "change the deployment's filter `about`; with `failed`: mend it; with `aggregates`: change the limits that these set (and with `own` that of the filter)",
   'fewer-instances': 'ask for fewer instances: `to` instead of `from`',
   'ask-again':
     'ask again, unchanged: `hosts` fit as far as is known, which were not tried for long enough, or have come to have room since',

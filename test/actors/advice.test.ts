@@ -485,7 +485,7 @@ test('scheduler - hosts that are full, and have as many instances as they may, w
   );
 });
 
-test('scheduler - a limit that an aggregate sets is told as that of the aggregate, and what is advised is to change that', () => {
+test('scheduler - a limit that aggregates set is told as theirs, and what is advised is to change all that are in the way', () => {
   const view = viewOf(
     { host: 'h1', instances: 2, aggregates: ['rack-1'] },
     { host: 'h2', instances: 3, aggregates: ['rack-2', 'rack-1'] },
@@ -497,31 +497,54 @@ test('scheduler - a limit that an aggregate sets is told as that of the aggregat
     ['rack-2', 1],
   ]);
   const filters = [instanceLimit(5, ofRacks)];
-  const of = (aggregate: string) => ({ code: 'without-filter', about: 'instance-limit', aggregate, hosts: 1 });
-  const told = adviceWith(filters, view, { spec });
-  assert.equal(
-    new Set(told),
-    new Set([{ code: 'without-filter', about: 'instance-limit', hosts: 1 }, of('rack-1'), of('rack-2')]),
+  const limit = { code: 'without-filter', about: 'instance-limit' };
+  const aggregates = ['rack-1', 'rack-2'];
+  const [first] = adviceWith(filters, view, { spec });
+  assert.equal(first, { ...limit, hosts: 3, aggregates, own: true });
+  assert.is(
+    words(first as Advice),
+    "if filter 'instance-limit', and aggregates rack-1, rack-2, allowed more, it would fit on 3 hosts",
   );
-  assert.is(words(of('rack-1') as Advice), 'if aggregate rack-1 allowed more, it would fit on 1 host');
   const refusals = [...view.hosts.values()].map(
     (host) => judge(view, allFiltersFor(filters, { spec }), spec, host).obstacle,
   );
   assert.equal(
     refusals.map((one) => [one?.code, one?.about, one?.message]),
     [
-      ['too-many-instances', 'rack-1', "host 'h1' has 2 instances, and may have 2 as in aggregate rack-1"],
-      ['too-many-instances', 'rack-2', "host 'h2' has 3 instances, and may have 1 as in aggregate rack-2"],
+      ['too-many-instances', undefined, "host 'h1' has 2 instances, and may have 2 as in aggregate rack-1"],
+      ['too-many-instances', undefined, "host 'h2' has 3 instances, and may have 1 as in aggregate rack-2"],
       ['too-many-instances', undefined, "host 'h3' has 9 instances, and may have 5"],
     ],
   );
   const some = viewOf({ host: 'h1', instances: 1, aggregates: ['rack-1'] }, { host: 'h2', instances: 5 });
   assert.equal(adviceWith(filters, some, { spec }, 3), [
     { code: 'fewer-instances', from: 3, to: 1, hosts: 1 },
-    { code: 'without-filter', about: 'instance-limit', hosts: 2, instances: 3 },
-    { ...of('rack-1'), instances: 3 },
-    { code: 'when-empty', hosts: 2, instances: 3, named: ['c1/h2'] },
+    { ...limit, hosts: 2, instances: 3, aggregates: ['rack-1'], own: true },
+    { code: 'when-empty', hosts: 2, instances: 3, needed: 1, named: ['c1/h2'] },
   ]);
+  const racks = Array.from({ length: 12 }, (_, n) => `rack-${n + 10}`);
+  const many = viewOf(...racks.map((rack) => ({ host: rack, instances: 1, aggregates: [rack] })));
+  const builds = buildLimit(0, new Map(racks.map((rack) => [rack, 0])));
+  const [all] = adviceWith([builds], many, { spec });
+  const named = { aggregates: racks.slice(0, 3), needed: 12 };
+  assert.equal(all, { code: 'without-filter', about: 'build-limit', hosts: 12, ...named });
+  assert.is(
+    words(all as Advice),
+    'if aggregates rack-10, rack-11, rack-12 and 9 more allowed more, it would fit on 12 hosts',
+  );
+});
+
+test('scheduler - of hosts that would have to be empty it is said how many, and those are named that would hold most', () => {
+  const spec: RequestSpec = { groups: [{ name: '', resources: { VCPU: 1 } }], groupPolicy: 'none' };
+  const full = (host: string, vcpu: number) => ({ host, has: { VCPU: vcpu }, used: { VCPU: vcpu }, instances: vcpu });
+  const view = viewOf(full('h1', 1), full('h2', 2), full('h3', 3), full('h4', 64), { host: 'h5', has: { VCPU: 2 } });
+  const [advice] = adviceWith([], view, { spec }, 12).filter(({ code }) => code === 'when-empty');
+  const named = ['c1/h4', 'c1/h3', 'c1/h2'];
+  assert.equal(advice, { code: 'when-empty', hosts: 5, instances: 12, needed: 4, named });
+  assert.is(
+    words(advice as Advice),
+    'all 12 instances would fit on 5 hosts if 4 of them were empty, such as c1/h4, c1/h3, c1/h2',
+  );
 });
 
 test('scheduler - a filter that fails is told apart from one that refuses, and what it threw first is told', () => {

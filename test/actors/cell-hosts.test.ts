@@ -21,7 +21,8 @@ test('hosts - what runs on one that the cell meets is not its own to destroy: it
   assert.equal(told(met), ['welcome to compute/c1/h1', 'hosts-changed to cell/c1/feed']);
   assert.is(hostOf('h1').state, 'disabled');
   assert.match(hostOf('h1').reason ?? '', /^2 instances run there that cell 'c1' did not order/);
-  assert.equal([hostOf('h1').foreign, hostOf('h2').foreign], [2, undefined]);
+  const named = ['theirs 1', 'theirs-too 3'];
+  assert.equal([hostOf('h1').foreign, hostOf('h2').foreign], [{ count: 2, named }, undefined]);
   start('mine', 'h1', ['h2']);
   const [shown] = sentOf(on.tell({ type: 'show', ask: 1, instance: 'mine' }), 'shown');
   assert.is(shown?.message.view?.attempts?.[0]?.outcome, 'refused');

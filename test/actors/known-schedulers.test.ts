@@ -70,6 +70,19 @@ test('known schedulers - who was not heard for a minute is asked only where none
   assert.equal(ask(2, NOW + 60_010), ['a', 'a'], 'it was not asked in vain');
 });
 
+test('known schedulers - when a scheduler comes up, nobody is asked by name who was not heard since: it may be that one, anew', () => {
+  const { schedulers, ask } = asking('a', 'b');
+  schedulers.cameUp(NOW);
+  assert.equal(ask(2), [undefined, undefined]);
+  assert.is(schedulers.another('q', NOW), undefined);
+  schedulers.heard('c', NOW + 1);
+  assert.equal(ask(2, NOW + 2), ['c', 'c']);
+  assert.is(schedulers.another('q', NOW + 2), 'c');
+  schedulers.forgetFuture(NOW - 50);
+  schedulers.heard('b', NOW - 40);
+  assert.is(schedulers.another('q', NOW - 30), 'b', 'its clock was set back');
+});
+
 test('known schedulers - whoever was not heard since a question was put to the group in vain is asked for less', () => {
   const { schedulers, ask } = asking('a', 'b');
   schedulers.askedInVain('lost', NOW - 10, NOW);

@@ -240,9 +240,38 @@ test('shards - whoever wants to be with another waits for one that is silent onl
   assert.is(claim?.to, 'placement/0');
   on.tell({ ...(selectOf(2) as object), spec: SPEC } as never, 'conductor/0');
   const other = withSilentShard();
-  const again = other.select({ heldBy: ['db', 'cache'] });
+  const again = other.select({ heldBy: ['cache'] });
   other.located(again, 1, {});
   assert.is(sentOf(other.located(again, 2, { cache: [HOSTS[2] as string] }), 'claim')[0]?.to, 'placement/2');
+});
+
+test('shards - one with which a host is to be shared is not missed because only another one is known', () => {
+  const { on, located, select } = withSilentShard();
+  const ask = select({ heldBy: ['db', 'cache'] });
+  located(ask, 1, {});
+  assert.equal(told(located(ask, 2, { cache: [HOSTS[2] as string] })), []);
+  const said = on.pass(8_000).flatMap(({ sent }) => sent.map(({ message }) => message.type));
+  assert.not(said.includes('claim') || said.includes('no-valid-host'), said.join());
+});
+
+test('shards - a request that waits for one that falls silent goes on without it, and claims once', () => {
+  const on = schedulerWithAll();
+  const spec = { ...SPEC, tree: { notHeldBy: ['db'] } };
+  const taking = on.tell({ ...(selectOf(1) as object), spec } as never, 'conductor/0');
+  const ask = sentOf(taking, 'locate')[0]?.message.ask ?? -1;
+  const taker = sentOf(taking, 'taking')[0]?.message.taker ?? '';
+  on.tell({ type: 'take', request: 'web', round: 1, taker }, 'conductor/0');
+  for (const shard of [1, 2]) on.tell({ type: 'located', ask, shard, consumers: [] }, `placement/${shard}`);
+  const claims = [1, 2, 3, 4, 5, 6, 7].flatMap((sequence) => {
+    const turned = on.pass(1_000);
+    for (const shard of [1, 2])
+      on.tell(
+        { type: 'providers-changed', shard, epoch: 1, sequence, changed: [], used: [], removed: [] },
+        `placement/${shard}`,
+      );
+    return turned.map((one) => sentOf(one, 'claim').length).filter((count) => count > 0);
+  });
+  assert.is(claims[0], 1, 'in one turn');
 });
 
 test('shards - a question that waits for one that falls silent is answered without it, or it is said who does not tell', () => {

@@ -184,19 +184,29 @@ test('audit - what is on a host and has no record', () => {
   });
 });
 
-test('audit - what is on a host that had instances before its cell knew it may be alive, and is left alone', () => {
-  for (const [kind, what] of [
-    ['running-without-record', on('h2', 'stray', 1)],
-    ['two-homes', on('h2', 'active', 0)],
+test('audit - what is on a host that was there before its cell knew the host may be alive, and is left alone', () => {
+  for (const [kind, what, isNamed] of [
+    ['running-without-record', on('h2', 'stray', 1), true],
+    ['running-without-record', on('h2', 'stray', 1), false],
+    ['two-homes', on('h2', 'active', 0), true],
   ] as const) {
     const found = seen((doctored) => {
       doctored.driven.get('c1/h2')?.push(what);
-      c1(doctored).hosts = [hostAt('h1'), { ...hostAt('h2'), foreign: 1 }];
+      const named = [`${what.instance} ${what.attempt}`];
+      c1(doctored).hosts = [
+        hostAt('h1'),
+        { ...hostAt('h2'), foreign: isNamed ? { count: 1, named } : { count: 9, named: [] } },
+      ];
     }).findings.filter((one) => one.kind === kind && one.instance === what.instance);
     assert.is(found.length, 1, kind);
     assert.equal(found[0]?.repairs, [], kind);
-    assert.match(found[0]?.whose ?? '', /^the operator: instances ran on 'c1\/h2' before cell 'c1' knew that host/);
+    assert.match(found[0]?.whose ?? '', /^the operator: it ran on 'c1\/h2' before cell 'c1' knew that host/);
   }
+  const later = seen((doctored) => {
+    doctored.driven.get('c1/h2')?.push(on('h2', 'stray', 1));
+    c1(doctored).hosts = [hostAt('h1'), { ...hostAt('h2'), foreign: { count: 1, named: ['stray 2'] } }];
+  }).findings;
+  assert.equal(later[0]?.repairs.length, 1, 'what came later is not');
 });
 
 test('audit - an active instance that is not on its host', () => {

@@ -148,7 +148,7 @@ test('workload - openb begins with its first request, and one of which nothing i
   const rows = `${POD_HEADER}a,1,1,0,0,,LS,Running,5,9,5\n`;
   assert.match(
     failureOf(() => readOpenb({ pods: rows, untilMs: 5_000 })),
-    /^untilMs: nothing arrives before 'untilMs', which is 5000/,
+    /^untilMs: 'untilMs' leaves nothing to play: no request of the trace arrives before second 5$/,
   );
 });
 

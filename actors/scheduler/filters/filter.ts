@@ -4,7 +4,6 @@
 // filter says that it will answer something else.
 
 import { clipped, MAX_REASON_LENGTH } from '../../messages/common.ts';
-import { present } from '../../present.ts';
 import type { HostFacts } from '../host-facts.ts';
 import type { Request } from '../request.ts';
 import { partOf, Unreadable } from '../request-parts.ts';
@@ -71,8 +70,12 @@ export interface Filter<Part = unknown> {
    * request than that at once. It is no condition of the claim: placement does not know what is being built.
    */
   mostBuilds?(host: HostFacts): number;
-  /** The aggregate that sets these limits for the host; undefined: none does. It is named where the host is refused for them. */
-  limitedBy?(host: HostFacts): string | undefined;
+}
+
+/** A filter that only limits, by itself or as aggregates of a host say. */
+export interface LimitFilter extends Filter {
+  /** The aggregates that set a limit for the host, the lowest first; none: it is the filter's own. */
+  limitedBy(host: HostFacts): readonly string[];
 }
 
 /** A filter with the part of a request that it is to go by. */
@@ -171,26 +174,19 @@ export function limitBy(filter: Filter, limit: Limit, host: HostFacts): number {
   }
 }
 
-/** The aggregate whose limit a filter keeps to on a host, if it is not its own. */
-export function whoseLimit(filter: Filter, host: HostFacts): string | undefined {
-  try {
-    // It may be anybody's code.
-    const said: unknown = filter.limitedBy?.(host);
-    return typeof said === 'string' && isSendable(said, MAX_ABOUT_LENGTH) ? said : undefined;
-  } catch {
-    return undefined;
-  }
-}
+/** The aggregates whose limits a filter keeps to on a host, the lowest first; none where it is its own. */
+export const limitersOf = (filter: Filter, host: HostFacts): readonly string[] =>
+  'limitedBy' in filter ? (filter as LimitFilter).limitedBy(host) : [];
 
 function fullBy(filter: Filter, host: HostFacts): FilterRefusal | null {
   const { mostInstances, mostBuilds } = filter;
   if (mostInstances === undefined && mostBuilds === undefined) return null;
   const instances = limitBy(filter, 'mostInstances', host);
   if (Number.isNaN(instances)) return failure(filter.name, 'mostInstances must answer a number, 0 or more');
-  if (host.stats.instances >= instances) return tooManyInstances(host, instances, whoseLimit(filter, host));
+  if (host.stats.instances >= instances) return tooManyInstances(host, instances, limitersOf(filter, host)[0]);
   const builds = limitBy(filter, 'mostBuilds', host);
   if (Number.isNaN(builds)) return failure(filter.name, 'mostBuilds must answer a number, 0 or more');
-  return host.stats.builds >= builds ? tooManyBuilds(host, builds, whoseLimit(filter, host)) : null;
+  return host.stats.builds >= builds ? tooManyBuilds(host, builds, limitersOf(filter, host)[0]) : null;
 }
 
 const instancesIn = (count: number): string => `${count} ${count === 1 ? 'instance' : 'instances'}`;
@@ -202,7 +198,7 @@ function tooManyInstances(
   aggregate: string | undefined,
 ): FilterRefusal {
   const message = `host '${host}' has ${instancesIn(instances)}, and may have ${limit}${whoseWords(aggregate)}`;
-  return { code: 'too-many-instances', message, short: instances + 1 - limit, ...present({ about: aggregate }) };
+  return { code: 'too-many-instances', message, short: instances + 1 - limit };
 }
 
 const whoseWords = (aggregate: string | undefined) => (aggregate === undefined ? '' : ` as in aggregate ${aggregate}`);
@@ -215,7 +211,7 @@ function tooManyBuilds(
 ): FilterRefusal {
   const whose = whoseWords(aggregate);
   const message = `host '${host}' is building ${instancesIn(builds)}, and may build ${limit} at one time${whose}`;
-  return { code: 'too-many-builds', message, short: builds + 1 - limit, ...present({ about: aggregate }) };
+  return { code: 'too-many-builds', message, short: builds + 1 - limit };
 }
 
 /** Whether it is what a filter must answer that refuses a host: it may be anybody's code, and goes into counts and messages. */

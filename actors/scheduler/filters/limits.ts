@@ -5,7 +5,7 @@
 // second.
 
 import type { HostFacts } from '../host-facts.ts';
-import type { Filter } from './filter.ts';
+import type { LimitFilter } from './filter.ts';
 
 /** Limits of aggregates, by their ids: the lowest of those of a host's aggregates replaces the general one. */
 export type LimitsOfAggregates = ReadonlyMap<string, number>;
@@ -14,37 +14,42 @@ export type LimitsOfAggregates = ReadonlyMap<string, number>;
 export const DEFAULT_MOST_INSTANCES = 50;
 export const DEFAULT_MOST_BUILDS = 8;
 
-export function instanceLimit(most = DEFAULT_MOST_INSTANCES, ofAggregates: LimitsOfAggregates = new Map()): Filter {
+export function instanceLimit(
+  most = DEFAULT_MOST_INSTANCES,
+  ofAggregates: LimitsOfAggregates = new Map(),
+): LimitFilter {
   return {
     name: 'instance-limit',
     ignoresStats: true,
     goesBy: () => null,
     refusal: () => null,
-    mostInstances: (host) => lowestOf(host, ofAggregates)?.most ?? most,
-    limitedBy: (host) => lowestOf(host, ofAggregates)?.aggregate,
+    mostInstances: (host) => limitsOf(host, ofAggregates)[0]?.most ?? most,
+    limitedBy: (host) => limitsOf(host, ofAggregates).map(({ aggregate }) => aggregate),
   };
 }
 
-export function buildLimit(most = DEFAULT_MOST_BUILDS, ofAggregates: LimitsOfAggregates = new Map()): Filter {
+export function buildLimit(most = DEFAULT_MOST_BUILDS, ofAggregates: LimitsOfAggregates = new Map()): LimitFilter {
   return {
     name: 'build-limit',
     goesBy: () => null,
     refusal: () => null,
-    mostBuilds: (host) => lowestOf(host, ofAggregates)?.most ?? most,
-    limitedBy: (host) => lowestOf(host, ofAggregates)?.aggregate,
+    mostBuilds: (host) => limitsOf(host, ofAggregates)[0]?.most ?? most,
+    limitedBy: (host) => limitsOf(host, ofAggregates).map(({ aggregate }) => aggregate),
   };
 }
 
-/** The lowest limit of the aggregates of a host, and whose it is. */
-function lowestOf(
+/** The limits of the aggregates of a host, the lowest first. */
+function limitsOf(
   { aggregates }: HostFacts,
   ofAggregates: LimitsOfAggregates,
-): { readonly aggregate: string; readonly most: number } | undefined {
-  if (ofAggregates.size === 0) return undefined;
-  let lowest: { aggregate: string; most: number } | undefined;
+): readonly { readonly aggregate: string; readonly most: number }[] {
+  if (ofAggregates.size === 0) return NONE;
+  const limits: { aggregate: string; most: number }[] = [];
   for (const aggregate of aggregates) {
     const most = ofAggregates.get(aggregate);
-    if (most !== undefined && (lowest === undefined || most < lowest.most)) lowest = { aggregate, most };
+    if (most !== undefined) limits.push({ aggregate, most });
   }
-  return lowest;
+  return limits.length > 1 ? limits.sort((one, other) => one.most - other.most) : limits;
 }
+
+const NONE: readonly never[] = [];
