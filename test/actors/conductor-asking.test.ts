@@ -5,6 +5,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { LEAST, LOST_AFTER_MS, SILENT_AFTER_MS } from '../../actors/asking-window.ts';
+import { DOUBT_WAKE } from '../../actors/conductor/asking.ts';
 import { conductor } from '../../actors/conductor/conductor.ts';
 import { BY_NAME_MS } from '../../actors/conductor/known-schedulers.ts';
 import type { Build, ConductorMessage } from '../../actors/messages/conductor.ts';
@@ -228,6 +229,13 @@ test('conductor - nor is it where requests come seldom', () => {
   const on = desk();
   const asked = askedOf(on, 'scheduler/c', names(0, 100), { answers: false, everyMs: 3_000 });
   assert.ok(asked < 10, `it was asked for ${asked} of 100`);
+});
+
+test('conductor - one that comes up while schedulers are asked by name is asked, under whatever name, though nothing waited', () => {
+  const on = inVain();
+  assert.is(askedFor(on, names(20, 22))[SCHEDULERS], undefined);
+  on.tellAll([{ message: { type: 'wake', id: DOUBT_WAKE, isEarly: true }, from: 'conductor/0' }]);
+  assert.equal(askedFor(on, names(22, 26)), { [SCHEDULERS]: 4 });
 });
 
 for (const everyMs of [300, 3_000, 30_000]) {
