@@ -19,6 +19,9 @@ const LATELY_MS = 60_000;
 /** Who was not heard for so long is forgotten, ms. */
 const FORGOTTEN_AFTER_MS = BY_NAME_MOST_MS;
 
+/** All that are told that a scheduler has come up are told within this, ms. */
+const TOLD_WITHIN_MS = 500;
+
 interface Known {
   readonly scheduler: Address;
   heardAt: number;
@@ -62,7 +65,8 @@ export class KnownSchedulers {
 
   /** A scheduler has come up, under whatever name: it may be any of those that were not heard since, which is no more then. */
   cameUp(now: number): void {
-    this.#cameUpAt = now;
+    // Many are told of it, one after the other.
+    if (now - this.#cameUpAt >= TOLD_WITHIN_MS) this.#cameUpAt = now;
   }
 
   /** Who was heard last, if that was after then. */
@@ -97,7 +101,7 @@ export class KnownSchedulers {
   /** Another than the one who was asked before: one that was heard after then, or whoever is the likeliest to be there. */
   another(question: string, at: number): Address | undefined {
     const before = this.#askedOf.get(question)?.scheduler;
-    return this.#leastOwing(at, before) ?? this.#likeliest(before);
+    return this.#leastOwing(Math.max(at, this.#cameUpAt), before) ?? this.#likeliest(before);
   }
 
   /** Who is to be asked rather than the group, if anybody is. */

@@ -71,8 +71,8 @@ export const Advice = Type.Object({
   host: Type.Optional(Type.String()),
   /**
    * Of hosts out of service, where one is not enough: how many are, the first to come back or else those with most room. Of
-   * hosts that would have to be empty, how many, where others have room as they are. Of `aggregates`, how many there are,
-   * where not all are named.
+   * hosts that would have to be empty for several instances, how many are enough, if that is few. Of `aggregates`, how many
+   * there are, where not all are named.
    */
   needed: Type.Optional(Type.Integer()),
   /** The first few of those, as `<cell>/<host>`; of hosts that would have to be empty, the few that would hold most or have fewest instances. */
@@ -111,11 +111,14 @@ function firstOf(told: readonly string[], all: number): string {
   return `${told.join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
 }
 
-/** `it were empty: c1/h1`, `2 of them were empty: c1/h1, c1/h2`, `they were empty, such as c1/h1, c1/h2, c1/h3`. */
-function emptyWords({ hosts, needed, named: told = [] }: Advice): string {
-  const which = needed === undefined ? (hosts === 1 ? 'it' : 'they') : `${needed} of them`;
-  if (told.length === 0) return `${which} were empty`;
-  return `${which} were empty${told.length === (needed ?? hosts) ? ':' : ', such as'} ${told.join(', ')}`;
+/** `it would fit on 9 hosts if they were empty, such as c1/h1, c1/h2`; `with c1/h4 empty, all 12 instances would fit`. */
+function emptyWords(fits: string, who: string, { hosts, needed, named: told = [], ...advice }: Advice): string {
+  if (needed !== undefined) return `with ${told.join(' and ')} empty, ${who} would fit`;
+  const isSeveral = (advice.instances ?? advice.instancesTogether ?? 1) > 1;
+  // Others of those hosts may have room for some as they are.
+  const which = isSeveral ? 'those that are full were empty' : `${hosts === 1 ? 'it' : 'they'} were empty`;
+  if (told.length === 0) return `${fits} if ${which}`;
+  return `${fits} if ${which}${told.length === hosts ? ':' : ', such as'} ${told.join(', ')}`;
 }
 
 /** `aggregates rack-1, rack-2 and 5 more`, with the filter itself where that limits some of the hosts. */
@@ -171,7 +174,7 @@ function changeWords(advice: Advice, till: (at: number) => string): string {
     case 'without-resource':
       return `if no ${about} were asked for${of}, ${fits}`;
     case 'when-empty':
-      return `${fits} if ${emptyWords(advice)}`;
+      return emptyWords(fits, who, advice);
     case 'without-group':
       return `if group '${group}' were left out, ${fits}`;
     case 'without-required':

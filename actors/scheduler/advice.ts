@@ -68,8 +68,8 @@ const MAX_HOSTS_ASKED = 131_072;
 export interface Adviser extends AdviserOnAmounts {
   /** The filters that limit how many instances a host may have. */
   readonly limits: readonly string[];
-  /** The aggregates whose limits such a filter keeps to on a host, by its root; none where it is its own. */
-  readonly limitersOn: (root: string, filter: string) => readonly string[];
+  /** The aggregates by whose limits such a filter keeps a host, by its root, from so many more; none where it is its own. */
+  readonly limitersOn: (root: string, filter: string, more: number) => readonly string[];
   readonly group: GroupSoFar;
   /** Whether some instance must stay on a host, by its root, for the request's own sake. */
   readonly mustStay: (root: string) => boolean;
@@ -144,7 +144,7 @@ export function considerFilter(adviser: Adviser, filter: string, hasFailed: bool
   const { advice, cost } = withoutFilter(filter);
   const change = { advice: hasFailed ? { ...advice, failed: true as const } : advice, cost };
   note(adviser, change, times, tree);
-  if (adviser.limits.includes(filter)) noteLimiters(roomsWith(adviser, change).limiters, adviser, filter, tree);
+  if (adviser.limits.includes(filter)) noteLimiters(roomsWith(adviser, change).limiters, adviser, filter, tree, times);
 }
 
 /** Whose limits a filter keeps to. */
@@ -159,8 +159,9 @@ function noteLimiters(
   { limitersOn }: Pick<Adviser, 'limitersOn'>,
   filter: string,
   tree: readonly Provider[],
+  more: number,
 ): void {
-  const found = limitersOn(rootOfTree(tree), filter);
+  const found = limitersOn(rootOfTree(tree), filter, more);
   if (found.length === 0) limiters.isOwn = true;
   for (const aggregate of found) limiters.aggregates.add(aggregate);
 }
@@ -450,18 +451,28 @@ export function* adviceOf(
       ...change.advice,
       hosts: all.hosts,
       ...many,
-      ...emptiedTold(one, all),
+      ...emptiedTold(one, all, adviser),
       ...(but === undefined || !adviser.limits.includes(but) ? {} : yield* limitersFor(adviser, one, fitting, but)),
     });
   }
   return advised;
 }
 
-/** Which hosts would have to be empty: how many, where others have room as they are, and the first of them. */
-function emptiedTold({ toEmpty, room }: RoomWith, all: Room): Pick<Advice, 'needed' | 'named'> {
+/** Which hosts would have to be empty: as many as are enough for several instances, or else the first of them. */
+function emptiedTold(
+  { toEmpty, room }: RoomWith,
+  all: Room,
+  { spec, count }: Adviser,
+): Pick<Advice, 'needed' | 'named'> {
   if (toEmpty.length === 0) return {};
   const named = toEmpty.map(({ host }) => host);
-  return { ...(room.hosts === all.hosts ? {} : { needed: room.hosts }), named };
+  if (count === 1) return { named };
+  let held = keepsTogether(spec) ? 0 : all.times - room.times;
+  for (const [at, { times }] of toEmpty.entries()) {
+    held += times;
+    if (held >= count) return { needed: at + 1, named: named.slice(0, at + 1) };
+  }
+  return { named };
 }
 
 /** Whose limits are in the way, also of hosts that have room for some. */
@@ -473,7 +484,8 @@ function* limitersFor(
 ): Steps<Pick<Advice, 'aggregates' | 'own' | 'needed'>> {
   const limiters = { aggregates: new Set(aggregates), isOwn };
   for (const tree of fitting) {
-    noteLimiters(limiters, adviser, filter, tree);
+    const without = roomOn(adviser, adviser.spec, tree, { but: filter });
+    if (without > roomOn(adviser, adviser.spec, tree)) noteLimiters(limiters, adviser, filter, tree, without);
     yield;
   }
   return limitersTold(limiters);

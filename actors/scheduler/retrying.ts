@@ -27,14 +27,7 @@ export function sayAgain(work: Work, key: string): void {
   // Of others' claims, too, some may not be answered for long: one that waits for them since before it was last said
   // again waits no longer.
   if (open.behind !== null && open.repeats > open.behind.repeats + 1) open.behind = { ...open.behind, upTo: 0 };
-  if (open.locating !== null) {
-    if (endLocating(work, open)) {
-      goOnWithAll(work, open);
-      if (isOpen(work, open)) armAgain(work, open);
-      return;
-    }
-    locate(work, open);
-  }
+  if (open.locating !== null) locate(work, open);
   if (!open.taken) take(work, open);
   if (open.givingBack !== null) sayUnclaims(work, open);
   for (const instance of [...open.waiting]) {
@@ -46,7 +39,8 @@ export function sayAgain(work: Work, key: string): void {
     } else if (value === 'recalling') recall(work, open, instance);
     if (!isOpen(work, open)) return;
   }
-  armAgain(work, open);
+  if (endLocating(work, open)) goOnWithAll(work, open);
+  if (isOpen(work, open)) armAgain(work, open);
 }
 
 /**

@@ -139,7 +139,7 @@ export function surveyOf(
       membersAllowed: (asked, root) => membersAllowed(view, asked, root),
       instancesAllowed: (root, but) => leftOn(rankings, view, request, root, but),
       limits: rankings.limits.map(({ name }) => name),
-      limitersOn: (root, name) => limitersOn(rankings, view, root, name),
+      limitersOn: (root, name, more) => limitersOn(rankings, view, root, name, more),
       letBy: letByOwn(rankings, view, request),
       group: groupSoFar(view, spec),
       mustStay: (root) => hasCompany(view, request, root),
@@ -346,12 +346,12 @@ function leftOn(rankings: Rankings, view: View, request: Request, root: string, 
   return instancesLeft(rankings, request, factsOf(view, host, treeOf(view, root)), but);
 }
 
-/** The aggregates whose limits a filter keeps to on a host. */
-function limitersOn({ limits }: Rankings, view: View, root: string, name: string): readonly string[] {
+/** The aggregates by whose limits a filter keeps a host from so many more. */
+function limitersOn({ limits }: Rankings, view: View, root: string, name: string, more: number): readonly string[] {
   const host = view.hosts.get(root);
   const filter = limits.find((limit) => limit.name === name);
   if (filter === undefined || host === undefined || !isTold(view, root)) return [];
-  return limitersOf(filter, factsOf(view, host, treeOf(view, root)));
+  return limitersOf(filter, factsOf(view, host, treeOf(view, root)), more);
 }
 
 /** Filters of a deployment's own, asked again of a request that asks for something else of the same hosts. */

@@ -325,7 +325,7 @@ test('scheduler - of instances to be kept apart from those are named that are wh
   ]);
   assert.equal(toldOf(2), [
     { code: 'without-different-host', about: 'a1, a4, a2, b2', hosts: 2, instances: 2 },
-    { code: 'when-empty', hosts: 4, instances: 2, named },
+    { code: 'when-empty', hosts: 4, instances: 2, needed: 2, named: named.slice(0, 2) },
   ]);
 });
 
@@ -522,6 +522,17 @@ test('scheduler - a limit that aggregates set is told as theirs, and what is adv
     { ...limit, hosts: 2, instances: 3, aggregates: ['rack-1'], own: true },
     { code: 'when-empty', hosts: 2, instances: 3, needed: 1, named: ['c1/h2'] },
   ]);
+  const other = viewOf(
+    { host: 'h1', instances: 2, aggregates: ['rack-1', 'rack-9'] },
+    { host: 'h2', has: { VCPU: 1 } },
+    { host: 'h3', has: { VCPU: 1 }, aggregates: ['rack-9'] },
+  );
+  const binding = adviceWith([instanceLimit(50, new Map([...ofRacks, ['rack-9', 100]]))], other, { spec }, 4);
+  assert.equal(
+    binding.map(({ code, aggregates, own }) => [code, aggregates, own]).slice(1, 2),
+    [['without-filter', ['rack-1'], undefined]],
+    'none that lets it have more',
+  );
   const racks = Array.from({ length: 12 }, (_, n) => `rack-${n + 10}`);
   const many = viewOf(...racks.map((rack) => ({ host: rack, instances: 1, aggregates: [rack] })));
   const builds = buildLimit(0, new Map(racks.map((rack) => [rack, 0])));
@@ -538,12 +549,16 @@ test('scheduler - of hosts that would have to be empty it is said how many, and 
   const spec: RequestSpec = { groups: [{ name: '', resources: { VCPU: 1 } }], groupPolicy: 'none' };
   const full = (host: string, vcpu: number) => ({ host, has: { VCPU: vcpu }, used: { VCPU: vcpu }, instances: vcpu });
   const view = viewOf(full('h1', 1), full('h2', 2), full('h3', 3), full('h4', 64), { host: 'h5', has: { VCPU: 2 } });
-  const [advice] = adviceWith([], view, { spec }, 12).filter(({ code }) => code === 'when-empty');
-  const named = ['c1/h4', 'c1/h3', 'c1/h2'];
-  assert.equal(advice, { code: 'when-empty', hosts: 5, instances: 12, needed: 4, named });
+  const adviceFor = (count: number) => adviceWith([], view, { spec }, count).find(({ code }) => code === 'when-empty');
+  const advice = adviceFor(12);
+  assert.equal(advice, { code: 'when-empty', hosts: 5, instances: 12, needed: 1, named: ['c1/h4'] });
+  assert.is(words(advice as Advice), 'with c1/h4 empty, all 12 instances would fit');
+  assert.is(words(adviceFor(68) as Advice), 'with c1/h4 and c1/h3 empty, all 68 instances would fit');
+  const all = adviceFor(72);
+  assert.equal(all, { code: 'when-empty', hosts: 5, instances: 72, named: ['c1/h4', 'c1/h3', 'c1/h2'] });
   assert.is(
-    words(advice as Advice),
-    'all 12 instances would fit on 5 hosts if 4 of them were empty, such as c1/h4, c1/h3, c1/h2',
+    words(all as Advice),
+    'all 72 instances would fit on 5 hosts if those that are full were empty, such as c1/h4, c1/h3, c1/h2',
   );
 });
 

@@ -74,8 +74,9 @@ test('known schedulers - when a scheduler comes up, nobody is asked by name who 
   const { schedulers, ask } = asking('a', 'b');
   schedulers.cameUp(NOW);
   assert.equal(ask(2), [undefined, undefined]);
-  assert.is(schedulers.another('q', NOW), undefined);
+  assert.is(schedulers.another('q', NOW - 1_000), undefined);
   schedulers.heard('c', NOW + 1);
+  schedulers.cameUp(NOW + 200);
   assert.equal(ask(2, NOW + 2), ['c', 'c']);
   assert.is(schedulers.another('q', NOW + 2), 'c');
   schedulers.forgetFuture(NOW - 50);

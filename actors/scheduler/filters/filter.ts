@@ -74,8 +74,8 @@ export interface Filter<Part = unknown> {
 
 /** A filter that only limits, by itself or as aggregates of a host say. */
 export interface LimitFilter extends Filter {
-  /** The aggregates that set a limit for the host, the lowest first; none: it is the filter's own. */
-  limitedBy(host: HostFacts): readonly string[];
+  /** The aggregates whose limits would not let the host have so many more, the lowest first; none: it is the filter's own. */
+  limitedBy(host: HostFacts, more: number): readonly string[];
 }
 
 /** A filter with the part of a request that it is to go by. */
@@ -174,9 +174,9 @@ export function limitBy(filter: Filter, limit: Limit, host: HostFacts): number {
   }
 }
 
-/** The aggregates whose limits a filter keeps to on a host, the lowest first; none where it is its own. */
-export const limitersOf = (filter: Filter, host: HostFacts): readonly string[] =>
-  'limitedBy' in filter ? (filter as LimitFilter).limitedBy(host) : [];
+/** The aggregates by whose limits a filter keeps a host from so many more, the lowest first; none where it is its own. */
+export const limitersOf = (filter: Filter, host: HostFacts, more = 1): readonly string[] =>
+  'limitedBy' in filter ? (filter as LimitFilter).limitedBy(host, more) : [];
 
 function fullBy(filter: Filter, host: HostFacts): FilterRefusal | null {
   const { mostInstances, mostBuilds } = filter;

@@ -24,7 +24,7 @@ export function instanceLimit(
     goesBy: () => null,
     refusal: () => null,
     mostInstances: (host) => limitsOf(host, ofAggregates)[0]?.most ?? most,
-    limitedBy: (host) => limitsOf(host, ofAggregates).map(({ aggregate }) => aggregate),
+    limitedBy: (host, more) => reached(limitsOf(host, ofAggregates), host.stats.instances + more),
   };
 }
 
@@ -34,17 +34,22 @@ export function buildLimit(most = DEFAULT_MOST_BUILDS, ofAggregates: LimitsOfAgg
     goesBy: () => null,
     refusal: () => null,
     mostBuilds: (host) => limitsOf(host, ofAggregates)[0]?.most ?? most,
-    limitedBy: (host) => limitsOf(host, ofAggregates).map(({ aggregate }) => aggregate),
+    limitedBy: (host, more) => reached(limitsOf(host, ofAggregates), host.stats.builds + more),
   };
 }
 
+interface LimitOfAggregate {
+  readonly aggregate: string;
+  readonly most: number;
+}
+
+const reached = (limits: readonly LimitOfAggregate[], count: number): string[] =>
+  limits.filter(({ most }) => most < count).map(({ aggregate }) => aggregate);
+
 /** The limits of the aggregates of a host, the lowest first. */
-function limitsOf(
-  { aggregates }: HostFacts,
-  ofAggregates: LimitsOfAggregates,
-): readonly { readonly aggregate: string; readonly most: number }[] {
+function limitsOf({ aggregates }: HostFacts, ofAggregates: LimitsOfAggregates): readonly LimitOfAggregate[] {
   if (ofAggregates.size === 0) return NONE;
-  const limits: { aggregate: string; most: number }[] = [];
+  const limits: LimitOfAggregate[] = [];
   for (const aggregate of aggregates) {
     const most = ofAggregates.get(aggregate);
     if (most !== undefined) limits.push({ aggregate, most });
