@@ -135,10 +135,11 @@ export class KnownSchedulers {
     return least?.scheduler;
   }
 
-  /** Who was asked in vain least often since it was heard; of several, the one that was heard last. None of those before. */
+  /** Who was asked in vain least often since it was heard; of several, the one that was heard last. */
   #likeliest(butFor: Address | undefined): Address | undefined {
     let likeliest: Known | undefined;
     for (const known of this.#known.values()) {
+      // One that was not heard since another came up may be that one, which has another name now.
       if (known.scheduler === butFor || known.heardAt <= this.#cameUpAt) continue;
       const less = likeliest === undefined ? -1 : known.inVain - likeliest.inVain;
       if (less < 0 || (less === 0 && known.heardAt > (likeliest as Known).heardAt)) likeliest = known;

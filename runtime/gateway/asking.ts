@@ -96,9 +96,9 @@ export function asking(options: AskingOptions): Asking {
   let scheduler: Address | undefined;
 
   function answered(message: GatewayMessage, from: Address): void {
-    if (from.startsWith(`${SCHEDULERS}/`)) scheduler = from;
     const waiting = pending.get(message.ask);
     if (waiting === undefined) return;
+    if (waiting.to === SCHEDULERS && from.startsWith(`${SCHEDULERS}/`)) scheduler = from;
     if (message.type === 'answering') return waiting.putOff();
     settle(message.ask, waiting);
     if (message.type === waiting.type) return waiting.resolve(message);
