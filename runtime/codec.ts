@@ -252,8 +252,9 @@ function readJson(bytes: Buffer): unknown {
   const fault = faultInJson(value, 1);
   if (fault !== undefined) {
     const { what, field: path } = fault;
-    // Keys are anybody's, and may be long.
-    const field = path !== undefined && path.length <= MAX_PATH_LENGTH ? path : undefined;
+    // Keys are anybody's: they may be long, or break a line.
+    const isTold = path !== undefined && path.length <= MAX_PATH_LENGTH && !/\p{Cc}/u.test(path);
+    const field = isTold ? path : undefined;
     const where = field === undefined ? '' : ` in the field '${field}'`;
     throw new MalformedError(`the body is not readable JSON: ${what}${where}`, present({ field }));
   }
@@ -278,15 +279,26 @@ function faultInJson(value: unknown, depth: number): FaultInJson | undefined {
   if (typeof value === 'number') return Number.isFinite(value) ? undefined : { what: 'a number is too large' };
   if (typeof value !== 'object' || value === null) return undefined;
   if (depth > MAX_DEPTH) return { what: TOO_DEEP };
+  if (Array.isArray(value)) {
+    for (let at = 0; at < value.length; at += 1) {
+      const fault = faultInJson(value[at], depth + 1);
+      if (fault !== undefined) return under(String(at), fault);
+    }
+    return undefined;
+  }
   for (const [key, item] of Object.entries(value)) {
     if (key === '__proto__') return { what: "the key '__proto__' is not allowed", field: key };
     if (key.search(HALF) !== -1) return { what: 'a key has half a character', field: key.replaceAll(HALF, '\uFFFD') };
     const fault = faultInJson(item, depth + 1);
-    // The path to where it is too deep would say nothing.
-    if (fault?.what === TOO_DEEP) return fault;
-    if (fault !== undefined) return { ...fault, field: fault.field === undefined ? key : `${key}.${fault.field}` };
+    if (fault !== undefined) return under(key, fault);
   }
   return undefined;
+}
+
+/** A fault of what a key stands for. The path to where it is too deep would say nothing. */
+function under(key: string, fault: FaultInJson): FaultInJson {
+  if (fault.what === TOO_DEEP) return fault;
+  return { ...fault, field: fault.field === undefined ? key : `${key}.${fault.field}` };
 }
 
 const HALF = /\p{Surrogate}/gu;

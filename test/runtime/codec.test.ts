@@ -489,6 +489,7 @@ test('codec - what is wrong in JSON is told with the path to it, unless that is 
   assert.equal(faultOf('{"a":{"\\ud800":1}}'), ["a key has half a character in the field 'a.\uFFFD'", 'a.\uFFFD']);
   assert.equal(faultOf(`{"x":${'['.repeat(80)}${']'.repeat(80)}}`), ['it is nested deeper than 64', undefined]);
   assert.equal(faultOf(`{"${'k'.repeat(300)}":1e999}`), ['a number is too large', undefined]);
+  assert.equal(faultOf('{"a\\nb":1e999}'), ['a number is too large', undefined], 'it would break a line');
   assert.equal(faultOf('[1e999]'), ["a number is too large in the field '0'", '0']);
 });
 
