@@ -95,7 +95,7 @@ export function noteEnd({ state, turn }: Work, { request, round }: Pick<Selectin
  */
 function byName({ state, turn }: Work, request: string, { repeats, askedAt }: OpenRequest): Address | undefined {
   if (repeats === 0) return state.schedulers.insteadOfGroup(turn.now);
-  return repeats % 2 === 1 ? state.schedulers.another(request, askedAt) : undefined;
+  return repeats % 2 === 1 ? state.schedulers.another(request, askedAt, turn.now) : undefined;
 }
 
 /** Nothing was heard at a time that is still to come: the clock was set back, and what is heard next counts from now. */

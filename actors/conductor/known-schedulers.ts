@@ -27,7 +27,7 @@ interface Known {
   heardAt: number;
   /** How many questions were put to it by name that are not settled. */
   owes: number;
-  /** How many questions were put again that it owed, or may have owed, since anything was heard of it. */
+  /** How many questions it owed in vain, or may have owed, since anything was heard of it. */
   inVain: number;
   /** How often somebody had been picked when it was picked last. */
   pickedAt: number;
@@ -76,8 +76,7 @@ export class KnownSchedulers {
 
   /** A question is put to a scheduler, or to the group. */
   asked(question: string, scheduler: Address | undefined): void {
-    const before = this.#settle(question);
-    if (before !== undefined) before.inVain += 1;
+    this.settled(question);
     const known = scheduler === undefined ? undefined : this.#known.get(scheduler);
     if (known === undefined) return;
     this.#askedOf.set(question, known);
@@ -86,22 +85,27 @@ export class KnownSchedulers {
 
   /** A question was answered, by whomever, or is not put any more. */
   settled(question: string): void {
-    this.#settle(question);
+    const known = this.#askedOf.take(question);
+    if (known !== undefined) known.owes -= 1;
   }
 
   /** A question that was put then is to be put again, as nobody answers it. */
   askedInVain(question: string, askedAt: number, now: number): void {
     this.#inVainAt = now;
     this.#dealtByThen = this.#dealt;
-    if (this.#askedOf.get(question) !== undefined) return;
+    const byName = this.#askedOf.get(question);
+    if (byName !== undefined) {
+      if (byName.heardAt <= askedAt) byName.inVain += 1;
+      return;
+    }
     // Whom the group dealt it to is not known: it may be any of those that were not heard since.
     for (const known of this.#known.values()) if (known.heardAt <= askedAt) known.inVain += 1;
   }
 
   /** Another than the one who was asked before: one that was heard after then, or whoever is the likeliest to be there. */
-  another(question: string, at: number): Address | undefined {
+  another(question: string, at: number, now: number): Address | undefined {
     const before = this.#askedOf.get(question)?.scheduler;
-    return this.#leastOwing(Math.max(at, this.#cameUpAt), before) ?? this.#likeliest(before);
+    return this.#leastOwing(Math.max(at, this.#cameUpAt), before) ?? this.#likeliest(now, before);
   }
 
   /** Who is to be asked rather than the group, if anybody is. */
@@ -110,7 +114,7 @@ export class KnownSchedulers {
     if (now - this.#inVainAt >= (isCertain ? BY_NAME_MS : BY_NAME_MOST_MS)) return undefined;
     this.#dealt += 1;
     if (this.#dealt % GROUP_TAKES_ONE_IN === 0) return undefined;
-    return this.#leastOwing(Math.max(this.#cameUpAt, now - LATELY_MS), undefined) ?? this.#likeliest(undefined);
+    return this.#leastOwing(Math.max(this.#cameUpAt, now - LATELY_MS), undefined) ?? this.#likeliest(now, undefined);
   }
 
   /** The clock may have been set back: nothing was heard, and nobody asked, at a time that is still to come. */
@@ -136,20 +140,15 @@ export class KnownSchedulers {
   }
 
   /** Who was asked in vain least often since it was heard; of several, the one that was heard last. */
-  #likeliest(butFor: Address | undefined): Address | undefined {
+  #likeliest(now: number, butFor: Address | undefined): Address | undefined {
+    // One that was not heard since another came up may be that one, which has another name now.
+    const heardAfter = Math.max(this.#cameUpAt, now - FORGOTTEN_AFTER_MS);
     let likeliest: Known | undefined;
     for (const known of this.#known.values()) {
-      // One that was not heard since another came up may be that one, which has another name now.
-      if (known.scheduler === butFor || known.heardAt <= this.#cameUpAt) continue;
+      if (known.scheduler === butFor || known.heardAt <= heardAfter) continue;
       const less = likeliest === undefined ? -1 : known.inVain - likeliest.inVain;
       if (less < 0 || (less === 0 && known.heardAt > (likeliest as Known).heardAt)) likeliest = known;
     }
     return likeliest?.scheduler;
-  }
-
-  #settle(question: string): Known | undefined {
-    const known = this.#askedOf.take(question);
-    if (known !== undefined) known.owes -= 1;
-    return known;
   }
 }

@@ -54,7 +54,8 @@ test('known schedulers - the group is asked again after a while, if many questio
 });
 
 test('known schedulers - where questions come seldom the group is asked again when the server must know who is gone', () => {
-  const { ask } = asking('a');
+  const { schedulers, ask } = asking('a');
+  schedulers.heard('a', NOW);
   assert.equal(ask(2, NOW + BY_NAME_MOST_MS - 1), ['a', 'a']);
   assert.equal(ask(2, NOW + BY_NAME_MOST_MS), [undefined, undefined]);
 });
@@ -66,22 +67,44 @@ test('known schedulers - who was not heard for a minute is asked only where none
   assert.equal(ask(3, NOW + 60_000 - 10), ['b', 'b', 'b']);
   assert.equal(ask(3, NOW + 60_010), ['b', 'b', 'b'], 'it was heard last');
   schedulers.asked('q', 'b');
-  schedulers.asked('q', 'a');
-  assert.equal(ask(2, NOW + 60_010), ['a', 'a'], 'it was not asked in vain');
+  schedulers.askedInVain('q', NOW + 60_010, NOW + 62_010);
+  assert.equal(ask(2, NOW + 62_010), ['a', 'a'], 'it was not asked in vain');
+});
+
+test('known schedulers - who was not heard for ten minutes is not asked by name, whoever else is asked in vain', () => {
+  const { schedulers, ask } = asking('a');
+  const then = NOW + BY_NAME_MOST_MS - 10;
+  schedulers.askedInVain('lost', then - 2_000, then - 1);
+  assert.equal(ask(2, then - 1), ['a', 'a']);
+  assert.is(schedulers.another('q', NOW, then - 1), 'a');
+  assert.equal(ask(2, then), [undefined, undefined]);
+  assert.is(schedulers.another('q', NOW, then), undefined);
+  schedulers.heard('b', then);
+  assert.equal(ask(2, then + 1), ['b', 'b']);
+});
+
+test('known schedulers - who was asked in vain by name is asked for less, at once, unless it was heard since', () => {
+  const { schedulers, ask } = asking('a', 'b');
+  assert.equal(ask(2), ['b', 'a']);
+  schedulers.askedInVain('q0', NOW, NOW);
+  assert.equal(ask(2), ['a', 'b'], 'b owes one, and that in vain');
+  schedulers.heard('a', NOW + 1);
+  schedulers.askedInVain('q1', NOW, NOW + 2);
+  assert.equal(ask(1), ['a'], 'it was heard since');
 });
 
 test('known schedulers - when a scheduler comes up, nobody is asked by name who was not heard since: it may be that one, anew', () => {
   const { schedulers, ask } = asking('a', 'b');
   schedulers.cameUp(NOW);
   assert.equal(ask(2), [undefined, undefined]);
-  assert.is(schedulers.another('q', NOW - 1_000), undefined);
+  assert.is(schedulers.another('q', NOW - 1_000, NOW), undefined);
   schedulers.heard('c', NOW + 1);
   schedulers.cameUp(NOW + 200);
   assert.equal(ask(2, NOW + 2), ['c', 'c']);
-  assert.is(schedulers.another('q', NOW + 2), 'c');
+  assert.is(schedulers.another('q', NOW + 2, NOW + 2), 'c');
   schedulers.forgetFuture(NOW - 50);
   schedulers.heard('b', NOW - 40);
-  assert.is(schedulers.another('q', NOW - 30), 'b', 'its clock was set back');
+  assert.is(schedulers.another('q', NOW - 30, NOW), 'b', 'its clock was set back');
 });
 
 test('known schedulers - whoever was not heard since a question was put to the group in vain is asked for less', () => {
@@ -97,7 +120,7 @@ test('known schedulers - who was not heard for ten minutes is forgotten when som
   const { schedulers } = asking('a', 'b');
   schedulers.heard('b', NOW);
   schedulers.heard('c', NOW + BY_NAME_MOST_MS - 10);
-  const others = Array.from({ length: 6 }, () => schedulers.another('q', 0));
+  const others = Array.from({ length: 6 }, () => schedulers.another('q', 0, NOW));
   assert.equal(new Set(others), new Set(['b', 'c']));
 });
 
@@ -131,10 +154,14 @@ test('known schedulers - who owes more than others is not asked', () => {
   assert.equal(ask(9), Array(9).fill('b'));
 });
 
-test('known schedulers - what was put to somebody else counts as owed until the first one is heard', () => {
+test('known schedulers - what was put in vain, and then to somebody else, counts as owed until the first one is heard', () => {
   const { schedulers, ask } = asking('a', 'b');
   const asked = ask(8);
-  for (const [question, name] of asked.entries()) if (name === 'a') schedulers.asked(`q${question}`, undefined);
+  for (const [question, name] of asked.entries()) {
+    if (name !== 'a') continue;
+    schedulers.askedInVain(`q${question}`, NOW, NOW);
+    schedulers.asked(`q${question}`, undefined);
+  }
   for (const [question, name] of asked.entries()) if (name === 'b') schedulers.settled(`q${question}`);
   assert.equal(ask(3), ['b', 'b', 'b']);
   schedulers.heard('a', NOW);
@@ -146,12 +173,12 @@ test('known schedulers - another is one that was heard since, or else last, and 
   schedulers.heard('b', NOW);
   schedulers.heard('c', NOW - 5);
   schedulers.asked('q', 'b');
-  assert.is(schedulers.another('q', NOW - 10), 'c');
-  assert.is(schedulers.another('q', NOW), 'c');
-  assert.is(schedulers.another('other', NOW - 5), 'b');
-  assert.is(schedulers.another('other', NOW), 'b');
-  assert.is(asking('a').schedulers.another('q', NOW), 'a');
-  assert.is(asking().schedulers.another('q', NOW), undefined);
+  assert.is(schedulers.another('q', NOW - 10, NOW), 'c');
+  assert.is(schedulers.another('q', NOW, NOW), 'c');
+  assert.is(schedulers.another('other', NOW - 5, NOW), 'b');
+  assert.is(schedulers.another('other', NOW, NOW), 'b');
+  assert.is(asking('a').schedulers.another('q', NOW, NOW), 'a');
+  assert.is(asking().schedulers.another('q', NOW, NOW), undefined);
 });
 
 test('known schedulers - when the clock is set back nothing was heard yet, and nobody was asked in vain', () => {
@@ -164,7 +191,7 @@ test('known schedulers - when the clock is set back nothing was heard yet, and n
   assert.equal(ask(1, NOW - 10), [undefined]);
   schedulers.forgetFuture(NOW - 100);
   assert.is(schedulers.latestSince(0), undefined);
-  assert.is(schedulers.another('q', NOW - 101), 'a', 'it is known as before');
+  assert.is(schedulers.another('q', NOW - 101, NOW), 'a', 'it is known as before');
 });
 
 test('known schedulers - when the clock is set back, who answers at once hides nothing that was heard later', () => {
@@ -172,13 +199,13 @@ test('known schedulers - when the clock is set back, who answers at once hides n
   schedulers.heard('a', NOW - 3_600_000);
   schedulers.forgetFuture(NOW - 3_600_000);
   schedulers.heard('b', NOW - 3_600_000 + 1);
-  assert.is(schedulers.another('q', NOW - 3_600_000), 'b');
+  assert.is(schedulers.another('q', NOW - 3_600_000, NOW), 'b');
 });
 
 test('known schedulers - what is asked again takes nothing from what the group is left', () => {
   const { schedulers, ask } = asking('a', 'b');
   const asked = Array.from({ length: 128 }, () => {
-    schedulers.another('q', 0);
+    schedulers.another('q', 0, NOW);
     return ask(1)[0];
   });
   assert.is(countOf(asked, undefined), 2);
