@@ -44,7 +44,7 @@ import {
   sweepSilent,
   wasHeldUp,
 } from './hostkeeping.ts';
-import { viewOfHost, viewOfNamed } from './hosts.ts';
+import { listedHost, viewOfHost, viewOfNamed } from './hosts.ts';
 import { removeHost, treeKept, treeWithdrawn } from './leaving.ts';
 import { finalKey, removalsOf } from './removals.ts';
 import { armRest, RESTED_WAKE, rested, restIfFailing } from './resting.ts';
@@ -207,7 +207,7 @@ export function cell(options: CellOptions): Actor<CellState, CellMessage, CellRe
         if (message.followsBuilds === true) state.feed.tellsBuilds = true;
         const [hosts, next] =
           message.host === undefined
-            ? page(state.hosts, message.after, message.limit, viewOfHost)
+            ? page(state.hosts, message.after, message.limit, listedHost)
             : [viewOfNamed(state.hosts, message.host), null];
         const { epoch, sequence } = state.feed;
         return turn.send(from, { type: 'hosts', ask: message.ask, cell: name, epoch, sequence, hosts, next });

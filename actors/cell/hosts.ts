@@ -164,7 +164,6 @@ export function viewOfHost(entry: Host): HostState {
   const told = {
     stats: statsOf(entry),
     ...(entry.memory === undefined ? {} : { failures: entry.memory }),
-    ...(entry.foreign.size === 0 ? {} : { foreign: foreignTold(entry) }),
     ...(entry.revision === 0 ? {} : { revision: entry.revision }),
   };
   if (state === 'aside') return { host, provider, state: 'set-aside', ...rest, ...told };
@@ -172,17 +171,16 @@ export function viewOfHost(entry: Host): HostState {
   return { host, provider, state, ...(disabledReason === null ? {} : { reason: disabledReason }), ...told };
 }
 
-/** How many of those that the cell did not order are named: pages have many hosts. */
-const MOST_FOREIGN_NAMED = 8;
-
-const foreignTold = ({ foreign }: Host): NonNullable<HostState['foreign']> => ({
-  count: foreign.size,
-  named: [...foreign].slice(0, MOST_FOREIGN_NAMED),
-});
+/** For whoever asks which hosts there are: schedulers, which are told of each change, need not know what is foreign. */
+export function listedHost(entry: Host): HostState {
+  const { foreign } = entry;
+  if (foreign.size === 0) return viewOfHost(entry);
+  return { ...viewOfHost(entry), foreign: { count: foreign.size, named: [...foreign] } };
+}
 
 export function viewOfNamed(hosts: Hosts, name: string): HostState[] {
   const entry = hosts.get(name);
-  return entry === undefined ? [] : [viewOfHost(entry)];
+  return entry === undefined ? [] : [listedHost(entry)];
 }
 
 function statsOf({ instances, building, ordered, metrics }: Host): HostStats {

@@ -64,8 +64,8 @@ export const HostState = Type.Object({
   failures: Type.Optional(FailureMemory),
   stats: Type.Optional(HostStats),
   /**
-   * Instances that were there before the cell knew the host, so that it did not order them: how many, and the first few, as
-   * `<instance> <attempt>`. Absent: none.
+   * In a list of hosts: instances that were there before the cell knew the host, so that it did not order them, as
+   * `<instance> <attempt>`. Absent: none. Cells of earlier versions name fewer than there are.
    */
   foreign: Type.Optional(Type.Object({ count: Type.Integer(), named: Type.Array(Type.String()) })),
   /** How often operators have set the host; absent: never. */

@@ -21,8 +21,13 @@ test('hosts - what runs on one that the cell meets is not its own to destroy: it
   assert.equal(told(met), ['welcome to compute/c1/h1', 'hosts-changed to cell/c1/feed']);
   assert.is(hostOf('h1').state, 'disabled');
   assert.match(hostOf('h1').reason ?? '', /^2 instances run there that cell 'c1' did not order/);
+  const [listed] = sentOf(on.tell({ type: 'list-hosts', ask: 1, limit: 9 }), 'hosts');
   const named = ['theirs 1', 'theirs-too 3'];
-  assert.equal([hostOf('h1').foreign, hostOf('h2').foreign], [{ count: 2, named }, undefined]);
+  assert.equal(
+    listed?.message.hosts.map(({ foreign }) => foreign),
+    [{ count: 2, named }, undefined],
+  );
+  assert.is(hostOf('h1').foreign, undefined, 'who is told of each change need not know');
   start('mine', 'h1', ['h2']);
   const [shown] = sentOf(on.tell({ type: 'show', ask: 1, instance: 'mine' }), 'shown');
   assert.is(shown?.message.view?.attempts?.[0]?.outcome, 'refused');
@@ -38,6 +43,14 @@ test('hosts - what runs on one that the cell meets is not its own to destroy: it
     ['stray'],
   );
   survives();
+});
+
+test('hosts - all that a cell met on one is told, however much', () => {
+  const { on } = desk(['h2']);
+  const strangers = Array.from({ length: 40 }, (_, n) => ({ instance: `theirs-${n}`, attempt: 1 }));
+  on.tell(up('h1', 'life-1', strangers), 'compute/c1/h1');
+  const [listed] = sentOf(on.tell({ type: 'list-hosts', ask: 1, limit: 9, host: 'h1' }), 'hosts');
+  assert.is(listed?.message.hosts[0]?.foreign?.named.length, 40);
 });
 
 test('hosts - one that is new and empty is in service at once, and what is found on it later is destroyed', () => {

@@ -185,6 +185,7 @@ test('audit - what is on a host and has no record', () => {
 });
 
 test('audit - what is on a host that was there before its cell knew the host may be alive, and is left alone', () => {
+  // Cells of earlier versions tell how many there are, and do not name them all.
   for (const [kind, what, isNamed] of [
     ['running-without-record', on('h2', 'stray', 1), true],
     ['running-without-record', on('h2', 'stray', 1), false],
