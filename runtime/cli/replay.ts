@@ -57,7 +57,7 @@ function withFlags(command: Command): Command {
     )
     .option(
       '--until <seconds>',
-      'leave out what arrives at this time, as the trace counts it, or later',
+      'leave out what arrives at this second or later: of azure from its beginning, of openb as its lists count',
       positiveNumber(1e11),
     )
     .option('--alternates <number>', 'hosts named up front for each instance', wholeNumber(0, 20), 2)

@@ -176,7 +176,10 @@ export function limitBy(filter: Filter, limit: Limit, host: HostFacts): number {
 
 /** The aggregates by whose limits a filter keeps a host from so many more, the lowest first; none where it is its own. */
 export const limitersOf = (filter: Filter, host: HostFacts, more = 1): readonly string[] =>
-  'limitedBy' in filter ? (filter as LimitFilter).limitedBy(host, more) : [];
+  isLimitFilter(filter) ? filter.limitedBy(host, more) : [];
+
+const isLimitFilter = (filter: Filter): filter is LimitFilter =>
+  'limitedBy' in filter && typeof filter.limitedBy === 'function';
 
 function fullBy(filter: Filter, host: HostFacts): FilterRefusal | null {
   const { mostInstances, mostBuilds } = filter;
@@ -198,7 +201,7 @@ function tooManyInstances(
   aggregate: string | undefined,
 ): FilterRefusal {
   const message = `host '${host}' has ${instancesIn(instances)}, and may have ${limit}${whoseWords(aggregate)}`;
-  return { code: 'too-many-instances', message, short: instances + 1 - limit };
+  return bounded({ code: 'too-many-instances', message, short: instances + 1 - limit });
 }
 
 const whoseWords = (aggregate: string | undefined) => (aggregate === undefined ? '' : ` as in aggregate ${aggregate}`);
@@ -211,7 +214,7 @@ function tooManyBuilds(
 ): FilterRefusal {
   const whose = whoseWords(aggregate);
   const message = `host '${host}' is building ${instancesIn(builds)}, and may build ${limit} at one time${whose}`;
-  return { code: 'too-many-builds', message, short: builds + 1 - limit };
+  return bounded({ code: 'too-many-builds', message, short: builds + 1 - limit });
 }
 
 /** Whether it is what a filter must answer that refuses a host: it may be anybody's code, and goes into counts and messages. */
