@@ -5,7 +5,7 @@ import { add, both, noRoom, type Room } from './advice-rooms.ts';
 import type { Silenced } from './silence.ts';
 
 /** What hosts would hold that the same names of a list keep out. */
-export interface Part {
+interface Part {
   readonly names: readonly string[];
   readonly room: Room;
 }

@@ -58,7 +58,7 @@ const HARDLY_APART = Number.MIN_VALUE;
 type GoesBy = 'all-classes' | Column | null;
 
 /** What a weigher has in a host, by slot: what it counts for, or how much that counts by which it goes. */
-export interface Said {
+interface Said {
   readonly asked: AskedWeigher;
   readonly goesBy: GoesBy;
   /** Its place among the measures of its family. */

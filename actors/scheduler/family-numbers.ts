@@ -6,7 +6,7 @@ import type { Box } from './boxes.ts';
 import { type Column, type Family, OF_COLUMN } from './families.ts';
 
 /** A resource class of a request, as its family knows it. */
-export interface Demand {
+interface Demand {
   readonly amount: number;
   readonly column: Column;
   /** Where boxes have their bounds of its measures. */

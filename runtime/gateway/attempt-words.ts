@@ -28,7 +28,7 @@ export const placesWords = (cell: string | undefined, hosts: readonly string[]):
 export const timeWords = (at: number): string => new Date(at).toISOString();
 
 /** What is said, and why if that is known. */
-export const because = (words: string, reason: string): string => (reason === '' ? words : `${words}: ${reason}`);
+const because = (words: string, reason: string): string => (reason === '' ? words : `${words}: ${reason}`);
 
 /** `build-failed: no disk`; of some outcomes there is no more to say, and of some their code says too little. */
 export function outcomeWords(outcome: string, reason: string): string {

@@ -51,7 +51,7 @@ function headline(view: InstanceView): string {
 }
 
 /** `is active`, `has failed`: what state an instance is in. */
-export const stateWords = (state: string): string => (state === 'failed' ? 'has failed' : `is ${state}`);
+const stateWords = (state: string): string => (state === 'failed' ? 'has failed' : `is ${state}`);
 
 /** The same of one that may be waiting for a host. */
 export const howWords = ({ state, waiting }: InstanceView): string =>

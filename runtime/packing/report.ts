@@ -62,7 +62,7 @@ export function inAllSeeds(curve: readonly CurvePoint[], seeds: readonly number[
 }
 
 /** Enough digits for any comparison, and none that depend on the order of a sum. */
-export function rounded(value: number): number {
+function rounded(value: number): number {
   return Math.round(value * 10_000) / 10_000;
 }
 

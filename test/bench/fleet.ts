@@ -12,7 +12,7 @@ import type { NodeOptions } from '../../runtime/node-options.ts';
 import { ownUsage, type Usage } from './usage.ts';
 
 export const HOSTS = 5_000;
-export const CELLS = 10;
+const CELLS = 10;
 
 /** Long enough for a process with very many instances to collect what is dead. */
 const ANSWER_WITHIN_MS = 60_000;

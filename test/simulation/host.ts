@@ -12,7 +12,7 @@ import type { HostPlan } from './operations.ts';
 import type { Weather } from './plan.ts';
 
 /** An attempt on a host, whether it is being built or runs. */
-export interface Presence {
+interface Presence {
   readonly instance: string;
   readonly attempt: number;
   state: 'building' | 'running';
