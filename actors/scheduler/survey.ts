@@ -17,9 +17,9 @@ import type { FittingHost } from '../messages/questions.ts';
 import { keepsTogether } from '../placement/groups.ts';
 import type { Provider } from '../placement/providers.ts';
 import { present } from '../present.ts';
+import { adviceOf } from './advice.ts';
+import { emptied, mayServeIfEmpty } from './advice-empty.ts';
 import {
-  type Adviser,
-  adviceOf,
   consider,
   considerAway,
   considerEmpty,
@@ -27,11 +27,10 @@ import {
   considerGroup,
   considerOwnRule,
   considerWish,
-  newAdviser,
-} from './advice.ts';
-import { emptied, mayServeIfEmpty } from './advice-empty.ts';
+} from './advice-hosts.ts';
 import { wishesOf } from './advice-places.ts';
 import { roomOn } from './advice-rooms.ts';
+import { type Adviser, newAdviser } from './adviser.ts';
 import { Census, type Counted } from './census.ts';
 import { weighingOf } from './decision.ts';
 import { absentOf } from './explain.ts';
