@@ -6,7 +6,7 @@ import { fit } from '../fitting/fit.ts';
 import { MAX_LOOKS_TO_COUNT } from '../fitting/fit-times.ts';
 import type { RequestSpec } from '../messages/common.ts';
 import type { Provider } from '../placement/providers.ts';
-import { wishesOf } from './advice-places.ts';
+import { wishesOf } from './advice/places.ts';
 import type { Obstacle } from './census.ts';
 import { type Filter, refusedBy } from './filters/filter.ts';
 import { toldMisfitOfGroup } from './group-rules.ts';

@@ -17,8 +17,9 @@ import type { FittingHost } from '../messages/questions.ts';
 import { keepsTogether } from '../placement/groups.ts';
 import type { Provider } from '../placement/providers.ts';
 import { present } from '../present.ts';
-import { adviceOf } from './advice.ts';
-import { emptied, mayServeIfEmpty } from './advice-empty.ts';
+import { adviceOf } from './advice/advice.ts';
+import { type Adviser, newAdviser } from './advice/adviser.ts';
+import { emptied, mayServeIfEmpty } from './advice/empty.ts';
 import {
   consider,
   considerAway,
@@ -27,10 +28,9 @@ import {
   considerGroup,
   considerOwnRule,
   considerWish,
-} from './advice-hosts.ts';
-import { wishesOf } from './advice-places.ts';
-import { roomOn } from './advice-rooms.ts';
-import { type Adviser, newAdviser } from './adviser.ts';
+} from './advice/hosts.ts';
+import { wishesOf } from './advice/places.ts';
+import { roomOn } from './advice/rooms.ts';
 import { Census, type Counted } from './census.ts';
 import { weighingOf } from './decision.ts';
 import { absentOf } from './explain.ts';

@@ -9,8 +9,8 @@ import type { RequestSpec, ResourceGroup } from '../../actors/messages/common.ts
 import type { Fitted } from '../../actors/messages/questions.ts';
 import { unpackDecision } from '../../actors/messages/stored-decision.ts';
 import { present } from '../../actors/present.ts';
-import { roomOf } from '../../actors/scheduler/advice-rooms.ts';
-import { newAdviser } from '../../actors/scheduler/adviser.ts';
+import { newAdviser } from '../../actors/scheduler/advice/adviser.ts';
+import { roomOf } from '../../actors/scheduler/advice/rooms.ts';
 import { instanceLimit } from '../../actors/scheduler/filters/limits.ts';
 import { emptyRankings, shapeOf } from '../../actors/scheduler/ranking.ts';
 import { roomTogether } from '../../actors/scheduler/room-together.ts';

@@ -2,7 +2,7 @@
 // would with each. (Of several instances, which are fitted one after the other, it may hang on which group is changed
 // whether all find room: now and then one that is not looked at would have helped.)
 
-import type { RequestSpec, ResourceGroup } from '../messages/common.ts';
+import type { RequestSpec, ResourceGroup } from '../../messages/common.ts';
 
 export interface GroupToChange {
   /** Its place among the groups of the request. */

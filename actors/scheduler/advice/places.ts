@@ -1,10 +1,10 @@
 // What a request says of where it may go, one wish at a time: each with the request as it would be without that wish.
 
-import type { Advice } from '../messages/advice.ts';
-import type { TreeConditions } from '../messages/common.ts';
-import { isUnmet, onAggregates, wishesOnAggregates } from './aggregate-wishes.ts';
-import type { HostFacts } from './host-facts.ts';
-import type { Request } from './request.ts';
+import type { Advice } from '../../messages/advice.ts';
+import type { TreeConditions } from '../../messages/common.ts';
+import { isUnmet, onAggregates, wishesOnAggregates } from '../aggregate-wishes.ts';
+import type { HostFacts } from '../host-facts.ts';
+import type { Request } from '../request.ts';
 
 export interface Wish {
   readonly advice: Omit<Advice, 'hosts'>;

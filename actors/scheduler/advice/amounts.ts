@@ -1,14 +1,14 @@
 // Advice on amounts: what a group of a request might ask for of one class instead. For one host, the largest amount that
 // any of them can give; for several instances, the largest with which hosts hold all of them between them.
 
-import { effort } from '../fitting/effort.ts';
-import type { RequestSpec, ResourceGroup } from '../messages/common.ts';
-import { keepsTogether } from '../placement/groups.ts';
-import type { Provider } from '../placement/providers.ts';
-import type { GroupToChange } from './advice-groups.ts';
-import { add, noRoom, type Refused, type Room, roomOn, rootOfTree, silencedOf } from './advice-rooms.ts';
+import { effort } from '../../fitting/effort.ts';
+import type { RequestSpec, ResourceGroup } from '../../messages/common.ts';
+import { keepsTogether } from '../../placement/groups.ts';
+import type { Provider } from '../../placement/providers.ts';
+import { mapped, type Steps } from '../steps.ts';
 import { type AmountSearch, largestOf, rangesBelow, type Trial, timesAtMost } from './amount-ranges.ts';
-import { mapped, type Steps } from './steps.ts';
+import type { GroupToChange } from './groups.ts';
+import { add, noRoom, type Refused, type Room, roomOn, rootOfTree, silencedOf } from './rooms.ts';
 
 /** How many amounts of one class are kept apart. */
 const MAX_AMOUNTS = 64;

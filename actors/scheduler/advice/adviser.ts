@@ -1,15 +1,15 @@
 // The adviser of a request that no host fits: what it knows of the request and of hosts, and what it has noted, host by
 // host, of what each change would let fit.
 
-import type { RequestSpec } from '../messages/common.ts';
-import type { Provider } from '../placement/providers.ts';
-import type { AdviserOnAmounts } from './advice-amounts.ts';
-import { type Change, type Changes, newChanges } from './advice-changes.ts';
-import type { ToEmpty } from './advice-empty.ts';
-import type { AdviserOnLimits, Limiters } from './advice-limits.ts';
-import type { Away, Parts } from './advice-lists.ts';
-import { add, MAX_LOOKS_AT_ROOMS, noRoom, type Room, rootOfTree, silencedOf } from './advice-rooms.ts';
-import type { GroupSoFar } from './group-rules.ts';
+import type { RequestSpec } from '../../messages/common.ts';
+import type { Provider } from '../../placement/providers.ts';
+import type { GroupSoFar } from '../group-rules.ts';
+import type { AdviserOnAmounts } from './amounts.ts';
+import { type Change, type Changes, newChanges } from './changes.ts';
+import type { ToEmpty } from './empty.ts';
+import type { AdviserOnLimits, Limiters } from './limits.ts';
+import type { Away, Parts } from './lists.ts';
+import { add, MAX_LOOKS_AT_ROOMS, noRoom, type Room, rootOfTree, silencedOf } from './rooms.ts';
 
 export interface Adviser extends AdviserOnAmounts, AdviserOnLimits {
   readonly group: GroupSoFar;

@@ -1,12 +1,12 @@
 // What may be left out of a request, or done about what refuses it: each change with the request as it would be, and how
 // much it asks.
 
-import type { Advice } from '../messages/advice.ts';
-import type { InstanceGroup, RequestSpec, ResourceGroup } from '../messages/common.ts';
-import { nameOf, ruleOf } from '../placement/groups.ts';
-import { present } from '../present.ts';
-import { replaced } from './advice-amounts.ts';
-import { type GroupToChange, groupsToChange } from './advice-groups.ts';
+import type { Advice } from '../../messages/advice.ts';
+import type { InstanceGroup, RequestSpec, ResourceGroup } from '../../messages/common.ts';
+import { nameOf, ruleOf } from '../../placement/groups.ts';
+import { present } from '../../present.ts';
+import { replaced } from './amounts.ts';
+import { type GroupToChange, groupsToChange } from './groups.ts';
 
 export interface Change {
   readonly advice: Omit<Advice, 'hosts'>;

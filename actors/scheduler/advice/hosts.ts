@@ -1,26 +1,20 @@
 // Advice, host by host: each is tried with one condition of the request left out, or one amount changed to what the host
 // can give, but only those that stand in its way; so what is advised has been tried on the very hosts that are counted.
 
-import { effort } from '../fitting/effort.ts';
-import { fit } from '../fitting/fit.ts';
-import type { InstanceGroup } from '../messages/common.ts';
-import { keepsTogether } from '../placement/groups.ts';
-import type { Provider } from '../placement/providers.ts';
-import { considerAmounts, MAX_LOOKS_ON_ONE } from './advice-amounts.ts';
-import {
-  type ChangeOfRequest,
-  WHEN_EMPTY,
-  withOwnRule,
-  withoutFilter,
-  withoutInstanceGroup,
-} from './advice-changes.ts';
-import { type Emptied, noteEmptiest } from './advice-empty.ts';
-import { noteLimiters } from './advice-limits.ts';
-import { addTo } from './advice-lists.ts';
-import type { Wish } from './advice-places.ts';
-import { add, roomOn, rootOfTree, silencedOf } from './advice-rooms.ts';
+import { effort } from '../../fitting/effort.ts';
+import { fit } from '../../fitting/fit.ts';
+import type { InstanceGroup } from '../../messages/common.ts';
+import { keepsTogether } from '../../placement/groups.ts';
+import type { Provider } from '../../placement/providers.ts';
+import type { ViewHost } from '../view.ts';
 import { type Adviser, changesOf, note, roomsWith } from './adviser.ts';
-import type { ViewHost } from './view.ts';
+import { considerAmounts, MAX_LOOKS_ON_ONE } from './amounts.ts';
+import { type ChangeOfRequest, WHEN_EMPTY, withOwnRule, withoutFilter, withoutInstanceGroup } from './changes.ts';
+import { type Emptied, noteEmptiest } from './empty.ts';
+import { noteLimiters } from './limits.ts';
+import { addTo } from './lists.ts';
+import type { Wish } from './places.ts';
+import { add, roomOn, rootOfTree, silencedOf } from './rooms.ts';
 
 /** A host that is out of service, and its tree: it might fit when it comes back. */
 export function considerAway(adviser: Adviser, host: ViewHost, tree: readonly Provider[]): void {

@@ -1,7 +1,7 @@
 // Amounts of one resource class that inventories allow, and the search for the largest of them that would do.
 
-import { unitAllowed } from '../placement/inventory.ts';
-import type { Provider } from '../placement/providers.ts';
+import { unitAllowed } from '../../placement/inventory.ts';
+import type { Provider } from '../../placement/providers.ts';
 
 /** How many different units and steps of inventories are kept apart. */
 const MAX_KINDS = 4;

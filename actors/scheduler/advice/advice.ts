@@ -2,21 +2,21 @@
 // all of them, and the changes that ask least are advised. An amount that lets several instances fit is searched for over
 // all hosts together.
 
-import type { Advice } from '../messages/advice.ts';
-import type { ResourceGroup } from '../messages/common.ts';
-import { unmet } from '../placement/conditions.ts';
-import { isSoft, keepsTogether } from '../placement/groups.ts';
-import type { Provider } from '../placement/providers.ts';
-import { present } from '../present.ts';
-import { type Amount, type Amounts, budgetOf, nearestOf, noteAllAmounts, specWith } from './advice-amounts.ts';
-import { morePerHost, withoutFilter, withoutInstanceGroup } from './advice-changes.ts';
-import { limitersFor } from './advice-limits.ts';
-import { type Away, fewestBack, fewestLeftOut } from './advice-lists.ts';
-import { add, letFor, noRoom, type Room, roomOf, roomsOf, rootOfTree } from './advice-rooms.ts';
+import type { Advice } from '../../messages/advice.ts';
+import type { ResourceGroup } from '../../messages/common.ts';
+import { unmet } from '../../placement/conditions.ts';
+import { isSoft, keepsTogether } from '../../placement/groups.ts';
+import type { Provider } from '../../placement/providers.ts';
+import { present } from '../../present.ts';
+import { silentFew } from '../silence.ts';
+import { passing, type Steps } from '../steps.ts';
 import { type Adviser, changesOf, keyOf, nothingMore, type RoomWith, roomWith } from './adviser.ts';
 import { timesAtMost } from './amount-ranges.ts';
-import { silentFew } from './silence.ts';
-import { passing, type Steps } from './steps.ts';
+import { type Amount, type Amounts, budgetOf, nearestOf, noteAllAmounts, specWith } from './amounts.ts';
+import { morePerHost, withoutFilter, withoutInstanceGroup } from './changes.ts';
+import { limitersFor } from './limits.ts';
+import { type Away, fewestBack, fewestLeftOut } from './lists.ts';
+import { add, letFor, noRoom, type Room, roomOf, roomsOf, rootOfTree } from './rooms.ts';
 
 /** How many changes are advised. */
 const MAX_ADVICE = 3;

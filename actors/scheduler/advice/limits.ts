@@ -1,9 +1,9 @@
 // Filters that limit how many instances a host may have, as advice tells them: whose limits are in the way.
 
-import type { Advice } from '../messages/advice.ts';
-import type { Provider } from '../placement/providers.ts';
-import { type Refused, roomOn, rootOfTree } from './advice-rooms.ts';
-import type { Steps } from './steps.ts';
+import type { Advice } from '../../messages/advice.ts';
+import type { Provider } from '../../placement/providers.ts';
+import type { Steps } from '../steps.ts';
+import { type Refused, roomOn, rootOfTree } from './rooms.ts';
 
 /** How many of the aggregates whose limits are in the way are named. */
 const MAX_AGGREGATES_NAMED = 3;
