@@ -4,9 +4,9 @@
 // Providers themselves are the scheduler's own, which would cost too much to copy.
 
 import { type Filter, type FilterRefusal, isRefusal } from '../actors/scheduler/filters/filter.ts';
-import type { HostFacts } from '../actors/scheduler/host-facts.ts';
 import type { Request } from '../actors/scheduler/request.ts';
 import { isPlain } from '../actors/scheduler/request-parts.ts';
+import type { HostFacts } from '../actors/scheduler/view/host-facts.ts';
 import type { Candidate, Weigher } from '../actors/scheduler/weighers/weigher.ts';
 import type { Allocation } from '../machines/instance-build.ts';
 import type { Clock } from './clock.ts';

@@ -116,6 +116,19 @@ test('placement knows no cells', () => {
   assert.equal(placement.flatMap(cellsNamedIn), []);
 });
 
+test('in the scheduler each folder imports those below it', () => {
+  const folders = ['view', 'filters', 'weighers', 'ranking', 'advice', 'explaining'];
+  for (const [at, folder] of folders.entries()) {
+    const above = new RegExp(`^(?!actors/scheduler/(?:${folders.slice(at + 1).join('|') || '-'})/)`);
+    const sources = sourcesIn(`actors/scheduler/${folder}`);
+    assert.ok(sources.length > 0, folder);
+    assert.equal(
+      sources.flatMap((source) => forbiddenImports(source, above)),
+      [],
+    );
+  }
+});
+
 test('the command line loads what a command needs when it is called, and decode no schemas', () => {
   const loaded = [...loadedWith('runtime/cli/main.ts'), ...loadedWith('runtime/cli/bodies.ts')];
   const libraries = loaded.filter((name) => !name.endsWith('.ts') && !name.startsWith('node:'));

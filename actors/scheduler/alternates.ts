@@ -7,12 +7,12 @@ import { isSoft } from '../placement/groups.ts';
 import { mayBeAlternate } from './grouping.ts';
 import { mostInstances } from './instance-room.ts';
 import { bestOfCell, isInPart, type PartOfCell, type Ranked, rankedAmong } from './picking.ts';
-import type { Fleet } from './ranking.ts';
+import type { Fleet } from './ranking/ranking.ts';
+import type { Hearing } from './ranking/stands.ts';
 import type { Request } from './request.ts';
 import { inOrder, softHomes } from './soft-homes.ts';
-import type { Hearing } from './stands.ts';
-import { treeOf, type View, type ViewHost } from './view.ts';
-import { factsOf } from './view-hosts.ts';
+import { treeOf, type View, type ViewHost } from './view/view.ts';
+import { factsOf } from './view/view-hosts.ts';
 
 /** The longest list of alternates that one request ranks, for all its instances together. */
 const MAX_RANKED = 4_000;

@@ -11,7 +11,7 @@ import { selectionOf } from './alternates.ts';
 import { awaitsClaims } from './awaited-claims.ts';
 import { claim } from './claiming.ts';
 import { noteAll, noteRanked, noteStanding } from './decision.ts';
-import { NOT_FOUND_IN_TIME, REFUSED_THE_CLAIM, whyNone } from './explain.ts';
+import { NOT_FOUND_IN_TIME, REFUSED_THE_CLAIM, whyNone } from './explaining/explain.ts';
 import { fail } from './failing.ts';
 import { finish, tellNoMore } from './finishing.ts';
 import { mayHaveMissed } from './following.ts';

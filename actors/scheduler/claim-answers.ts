@@ -12,10 +12,10 @@ import { locate, MOVED } from './locating.ts';
 import { tellCame } from './parking-others.ts';
 import { haveAllSaid, orderOfClaim, shardOf } from './rounds.ts';
 import { contextOf, countToPlace, draftOf, isOpen, openOf, settle } from './selecting.ts';
-import { noteShard } from './silence.ts';
 import type { Open, Work } from './state.ts';
-import { learnUsage, noteChange, type View, type ViewHost } from './view.ts';
-import { expectNoMore } from './view-hosts.ts';
+import { noteShard } from './view/silence.ts';
+import { learnUsage, noteChange, type View, type ViewHost } from './view/view.ts';
+import { expectNoMore } from './view/view-hosts.ts';
 import { tellGranted } from './weighers/weigher.ts';
 
 /** Refusals after which no other host would do. */

@@ -7,11 +7,11 @@ import type { ClaimGranted, ProviderUsage } from '../messages/placement.ts';
 import { isSoft } from '../placement/groups.ts';
 import { placementOf } from '../routing.ts';
 import { groupKnownAt } from './group-rules.ts';
-import { promiseMember } from './groups-view.ts';
 import { isOrdered, orderOfClaim, orderOfRecall } from './rounds.ts';
 import { contextOf } from './selecting.ts';
 import type { Open, Work } from './state.ts';
-import { promiseBuild } from './view-hosts.ts';
+import { promiseMember } from './view/groups-view.ts';
+import { promiseBuild } from './view/view-hosts.ts';
 
 /** For how many refusals a wish is chosen anew: then what was chosen last is claimed, whatever others do meanwhile. */
 const MAX_CHOSEN_ANEW = 16;

@@ -2,11 +2,11 @@
 // time has come once more. It keeps no records, so all of its times may be changed.
 
 import { wakeId } from '../wakes.ts';
-import { MEMBERS_WAKE } from './group-held.ts';
+import { MEMBERS_WAKE } from './explaining/group-held.ts';
 import { PARKED_WAKE } from './parking.ts';
 import { RIVALS_WAKE } from './selecting.ts';
 import type { Parking, SchedulerState, Work } from './state.ts';
-import { passTime } from './view-hosts.ts';
+import { passTime } from './view/view-hosts.ts';
 
 /** Lets no time that was noted lie in the future. */
 export function clockSetBack({ state, turn }: Work): void {

@@ -13,19 +13,19 @@ import {
 } from '../messages/stored-decision.ts';
 import { isSoft, keepsTogether } from '../placement/groups.ts';
 import { placementShardOf } from '../routing.ts';
-import type { FurtherHosts } from './further-hosts.ts';
+import type { FurtherHosts } from './explaining/further-hosts.ts';
+import { ROOM_TOGETHER } from './explaining/room-together.ts';
+import { refusedByRank, refusedHosts, standing } from './explaining/standing.ts';
 import { groupAllows, INSTANCE_GROUP } from './group-rules.ts';
 import { firstOfGroup, type Picked } from './grouping.ts';
-import { membersOn, rootsOf } from './groups-view.ts';
 import { type Ranked, rankedOf } from './picking.ts';
-import { type Fleet, lateFiltersOf, shapeOf } from './ranking.ts';
+import { type Fleet, lateFiltersOf, shapeOf } from './ranking/ranking.ts';
+import type { Shape, Weighed } from './ranking/shape.ts';
 import type { Request } from './request.ts';
-import { ROOM_TOGETHER } from './room-together.ts';
-import type { Shape, Weighed } from './shape.ts';
-import { silentAmong } from './silence.ts';
-import { refusedByRank, refusedHosts, standing } from './standing.ts';
-import { treeOf, type View, type ViewHost } from './view.ts';
-import { factsOf } from './view-hosts.ts';
+import { membersOn, rootsOf } from './view/groups-view.ts';
+import { silentAmong } from './view/silence.ts';
+import { treeOf, type View, type ViewHost } from './view/view.ts';
+import { factsOf } from './view/view-hosts.ts';
 import { type AskedWeigher, contributionOf, type Overrides } from './weighers/weigher.ts';
 
 /** How many hosts a record weighs beside the best one. */

@@ -6,24 +6,24 @@ import { adviceWords, NO_CHANGE_KNOWN } from '../messages/advice.ts';
 import { clipped, MAX_REASON_LENGTH } from '../messages/common.ts';
 import { MAX_ROOMS_NAMED, type RefusedClaim, type RoomForSome } from '../messages/decision.ts';
 import { type Draft, decided, noteRefusedOfOthers } from './decision.ts';
-import { absentOf, roomWords, whyNoneOf, whyNoneTogether } from './explain.ts';
+import { absentOf, roomWords, whyNoneOf, whyNoneTogether } from './explaining/explain.ts';
+import { heldWords } from './explaining/group-held.ts';
+import { firstOnNamed, recordOnNamed } from './explaining/named-obstacles.ts';
+import { runsOutWords } from './explaining/running-out.ts';
+import { standing } from './explaining/standing.ts';
+import { surveyFor } from './explaining/surveying.ts';
+import { unknownWords } from './explaining/unknown-names.ts';
 import { anyAdmits } from './gangs.ts';
 import { giveAllBack } from './giving-back.ts';
-import { heldWords } from './group-held.ts';
 import { GROUP_CHANGED, GROUP_CONFLICT } from './group-rules.ts';
 import { isBehindOthers, keepPlace, mayWait } from './lots.ts';
-import { firstOnNamed, recordOnNamed } from './named-obstacles.ts';
 import { park } from './parking.ts';
-import { lateFiltersOf } from './ranking.ts';
+import { lateFiltersOf } from './ranking/ranking.ts';
 import { OF_ROOM } from './rivals.ts';
 import { isOrdered } from './rounds.ts';
-import { runsOutWords } from './running-out.ts';
 import { close, contextOf, draftOf, isOpen, settle, tellSelecting } from './selecting.ts';
-import { standing } from './standing.ts';
 import type { Found, Open, Work } from './state.ts';
-import { surveyFor } from './surveying.ts';
-import { unknownWords } from './unknown-names.ts';
-import { expectNoMore } from './view-hosts.ts';
+import { expectNoMore } from './view/view-hosts.ts';
 
 /** One instance has no host, so the request has none. What was claimed for the others is the asker's to give back. */
 export function fail(work: Work, open: Open, instance: string): void {

@@ -5,7 +5,7 @@ import type { Address } from '../actor.ts';
 import { inShort } from '../allocations.ts';
 import { alternatesFor } from './alternates.ts';
 import { decided, noteFurther } from './decision.ts';
-import { type FurtherHosts, furtherHosts } from './further-hosts.ts';
+import { type FurtherHosts, furtherHosts } from './explaining/further-hosts.ts';
 import { close, contextOf, draftOf } from './selecting.ts';
 import type { Open, Selected, Telling, Work } from './state.ts';
 

@@ -6,12 +6,12 @@ import type { Silence } from '../messages/questions.ts';
 import type { HostsChanged, HostsPage } from '../messages/scheduler.ts';
 import { cellAddress, FEED_BEAT_MS, placementAddress } from '../routing.ts';
 import { wakeId } from '../wakes.ts';
-import { cellFeed, type Follower, follow, newFollower, placementFeed, type Teller } from './feeds.ts';
-import { buildsMatter } from './ranking.ts';
-import { noteShard, type Silent } from './silence.ts';
+import { buildsMatter } from './ranking/ranking.ts';
 import type { SchedulerState, Work } from './state.ts';
-import { forgetGenerations, forgetUnlisted, learnChanges, learnProvidersPage, type View } from './view.ts';
-import { expectNoMore, forgetHost, forgetUnlistedHosts, learnHosts, learnHostsPage } from './view-hosts.ts';
+import { cellFeed, type Follower, follow, newFollower, placementFeed, type Teller } from './view/feeds.ts';
+import { noteShard, type Silent } from './view/silence.ts';
+import { forgetGenerations, forgetUnlisted, learnChanges, learnProvidersPage, type View } from './view/view.ts';
+import { expectNoMore, forgetHost, forgetUnlistedHosts, learnHosts, learnHostsPage } from './view/view-hosts.ts';
 
 const PAGE = 500;
 

@@ -13,12 +13,12 @@ import type { Address } from '../actor.ts';
 import type { Unclaimed } from '../messages/scheduler.ts';
 import { keepsTogether } from '../placement/groups.ts';
 import { placementOf } from '../routing.ts';
-import { membersOn } from './groups-view.ts';
 import { isOrdered, orderOfClaim, shardOf } from './rounds.ts';
 import { openOf, settle } from './selecting.ts';
 import type { GivingBack, Open, Work } from './state.ts';
-import { learnUsage } from './view.ts';
-import { expectNoMore } from './view-hosts.ts';
+import { membersOn } from './view/groups-view.ts';
+import { learnUsage } from './view/view.ts';
+import { expectNoMore } from './view/view-hosts.ts';
 
 /** Gives back whatever was claimed for the instances of a request, granted or not yet answered. */
 export function giveAllBack(work: Work, open: Open, then: GivingBack['then']): void {

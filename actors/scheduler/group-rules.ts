@@ -5,10 +5,10 @@ import type { GroupKnown, Refusal } from '../messages/placement.ts';
 import type { GroupRule } from '../messages/questions.ts';
 import { groupOf, nameOf, ruleOf } from '../placement/groups.ts';
 import { placementShardOf } from '../routing.ts';
-import { membersOn, rootsOf } from './groups-view.ts';
 import type { Request } from './request.ts';
-import { isShardSilent } from './silence.ts';
-import type { View } from './view.ts';
+import { membersOn, rootsOf } from './view/groups-view.ts';
+import { isShardSilent } from './view/silence.ts';
+import type { View } from './view/view.ts';
 
 /** The name by which the rule of an instance group stands among filters. */
 export const INSTANCE_GROUP = 'instance-group';

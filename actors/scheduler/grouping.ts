@@ -6,16 +6,16 @@ import { effort } from '../fitting/effort.ts';
 import { fit } from '../fitting/fit.ts';
 import type { RequestSpec } from '../messages/common.ts';
 import { isSoft } from '../placement/groups.ts';
+import { roomForAll, roomTogether } from './explaining/room-together.ts';
 import { groupAllows } from './group-rules.ts';
-import { membersOn, rootsOf } from './groups-view.ts';
 import { best, bestOfAll, byChance, type Ranked, rankedAmong, rankedOf } from './picking.ts';
-import { type Fleet, shapeOf } from './ranking.ts';
+import { type Fleet, shapeOf } from './ranking/ranking.ts';
+import type { Weighed } from './ranking/shape.ts';
 import type { Request } from './request.ts';
-import { roomForAll, roomTogether } from './room-together.ts';
-import type { Weighed } from './shape.ts';
-import { isShardSilent, silenceOf } from './silence.ts';
 import { firstFew, type SoftHomes, softHomes } from './soft-homes.ts';
-import { treeOf, type View } from './view.ts';
+import { membersOn, rootsOf } from './view/groups-view.ts';
+import { isShardSilent, silenceOf } from './view/silence.ts';
+import { treeOf, type View } from './view/view.ts';
 
 /** The host that is picked for a request. */
 export interface Picked {

@@ -3,10 +3,10 @@
 
 import { MAX_AMOUNT } from '../messages/common.ts';
 import { limitBy } from './filters/filter.ts';
-import type { HostFacts } from './host-facts.ts';
-import type { Rankings } from './ranking.ts';
+import type { Rankings } from './ranking/ranking.ts';
 import type { Request } from './request.ts';
 import { partOf } from './request-parts.ts';
+import type { HostFacts } from './view/host-facts.ts';
 
 /** The most instances that a host may have with one of this request; infinite when nothing limits it. */
 export function mostInstances(rankings: Rankings, request: Request, facts: HostFacts): number {

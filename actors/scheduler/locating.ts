@@ -7,8 +7,8 @@ import type { Located } from '../messages/placement.ts';
 import { placementAddress } from '../routing.ts';
 import { mayHaveOtherRule, otherRuleOf } from './group-rules.ts';
 import type { Company } from './request.ts';
-import { silencedIn } from './silence.ts';
 import type { Locating, Open, Work } from './state.ts';
+import { silencedIn } from './view/silence.ts';
 
 /** Whether a request must know where other instances are before a host can be chosen for it. */
 export function needsCompany({ asked }: Pick<Open, 'asked'>): boolean {

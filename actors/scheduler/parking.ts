@@ -4,11 +4,11 @@
 
 import { waitMs } from '../builds.ts';
 import { anyAdmits } from './gangs.ts';
-import { rootsOf } from './groups-view.ts';
 import { openLot, placeOf, unpark } from './lots.ts';
 import { askWhereOthersAre, goesByOthers } from './parking-others.ts';
 import { nextTry } from './rounds.ts';
 import type { Lot, Open, Parked, Work } from './state.ts';
+import { rootsOf } from './view/groups-view.ts';
 
 /** Between two turns that try, ms. */
 export const BETWEEN_MS = 2;

@@ -5,15 +5,15 @@ import type { Allocation } from '../../machines/instance-build.ts';
 import { fit } from '../fitting/fit.ts';
 import { fnv1a, scattered } from '../routing.ts';
 import { refusedBy } from './filters/filter.ts';
-import { before } from './heap.ts';
-import { lookAgainFor } from './judging.ts';
-import { type Fleet, lateFiltersOf, shapeOf } from './ranking.ts';
+import { before } from './ranking/heap.ts';
+import { lookAgainFor } from './ranking/judging.ts';
+import { type Fleet, lateFiltersOf, shapeOf } from './ranking/ranking.ts';
+import type { Choice, Shape, Weighed } from './ranking/shape.ts';
+import { HEARINGS, type Hearing } from './ranking/stands.ts';
 import type { Request } from './request.ts';
-import type { Choice, Shape, Weighed } from './shape.ts';
-import { isShardSilent, SILENCE, type Silence } from './silence.ts';
-import { HEARINGS, type Hearing } from './stands.ts';
-import { treeOf, type View, type ViewHost } from './view.ts';
-import { factsOf } from './view-hosts.ts';
+import { isShardSilent, SILENCE, type Silence } from './view/silence.ts';
+import { treeOf, type View, type ViewHost } from './view/view.ts';
+import { factsOf } from './view/view-hosts.ts';
 
 export interface Ranked {
   readonly root: string;

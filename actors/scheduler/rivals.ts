@@ -7,9 +7,9 @@ import { begin } from '../../machines/step.ts';
 import { fnv1a, scattered } from '../routing.ts';
 import { wakeId } from '../wakes.ts';
 import { mayWait } from './lots.ts';
-import { shapeOf } from './ranking.ts';
+import { shapeOf } from './ranking/ranking.ts';
+import type { Shape } from './ranking/shape.ts';
 import { contextOf, RIVALS_WAKE, tellSelecting } from './selecting.ts';
-import type { Shape } from './shape.ts';
 import type { Open, Work } from './state.ts';
 
 /** For how long it waits at most, ms, with something held and with nothing: longer than others take to hear of a failure. */

@@ -19,6 +19,7 @@ import { cellsAsked, fitAsked, whyNotAsked } from './answering.ts';
 import { BEGIN_WAKE, goOnBeginning, select, taken } from './choosing.ts';
 import { granted, nothingHeld, refused } from './claim-answers.ts';
 import { clockSetBack } from './clock-set-back.ts';
+import { MEMBERS_WAKE, membersTold } from './explaining/group-held.ts';
 import type { Filter } from './filters/filter.ts';
 import { goOnTelling, TELL_WAKE } from './finishing.ts';
 import {
@@ -33,12 +34,11 @@ import {
   UNHEARD_FOR_WARM_UPS,
 } from './following.ts';
 import { unclaimed } from './giving-back.ts';
-import { MEMBERS_WAKE, membersTold } from './group-held.ts';
 import { dropGivenUp, emptyParking, GIVEN_UP_WAKE, withdraw } from './lots.ts';
 import { PARKED_WAKE } from './parking.ts';
 import { followOthers, OTHERS_WAKE } from './parking-others.ts';
 import { QUESTION_WAKE, sayQuestionAgain } from './questioning.ts';
-import { emptyRankings, statsMatter } from './ranking.ts';
+import { emptyRankings, statsMatter } from './ranking/ranking.ts';
 import { keyOf } from './request.ts';
 import { located, lookAfterRivals, lookAgain, lookBehind, sayAgain, searchedFor } from './retrying.ts';
 import { SEARCH_WAKE, search, searchSoon } from './searching.ts';
@@ -46,8 +46,8 @@ import { RIVALS_WAKE, SELECT_WAKE } from './selecting.ts';
 import { tryParked } from './serving.ts';
 import type { SchedulerState, Work } from './state.ts';
 import { goOnSweeping, SWEEP_WAKE } from './sweeps.ts';
-import { emptyView } from './view.ts';
-import { passTime } from './view-hosts.ts';
+import { emptyView } from './view/view.ts';
+import { passTime } from './view/view-hosts.ts';
 import { DEFAULT_WEIGHERS } from './weighers/defaults.ts';
 import type { Overrides, Weigher } from './weighers/weigher.ts';
 

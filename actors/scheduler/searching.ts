@@ -2,10 +2,10 @@
 // are served in between. A request with no other host waits for that, within bounds.
 
 import { effort } from '../fitting/effort.ts';
-import { shapeOf } from './ranking.ts';
-import type { Shape } from './shape.ts';
+import { shapeOf } from './ranking/ranking.ts';
+import type { Shape } from './ranking/shape.ts';
+import { weighAnew } from './ranking/weighing.ts';
 import type { Open, Work } from './state.ts';
-import { weighAnew } from './weighing.ts';
 
 /** Looks at providers that one turn spends: some milliseconds of work. */
 const LOOKS_A_TURN = 20_000;

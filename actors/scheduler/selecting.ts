@@ -5,11 +5,11 @@ import { waitMs } from '../builds.ts';
 import type { ProviderUsage } from '../messages/placement.ts';
 import { wakeId } from '../wakes.ts';
 import { emptyDraft } from './decision.ts';
-import { promiseMember } from './groups-view.ts';
-import { endPromise } from './promises.ts';
 import { awaitedOf } from './rounds.ts';
 import type { Open, SelectionSnapshot, Work } from './state.ts';
-import { learnUsage } from './view.ts';
+import { promiseMember } from './view/groups-view.ts';
+import { endPromise } from './view/promises.ts';
+import { learnUsage } from './view/view.ts';
 
 export const SELECT_WAKE = 'select';
 export const RIVALS_WAKE = 'rivals';

@@ -1,13 +1,13 @@
 // Where the members of a group with a soft rule are, and which of their hosts the rule prefers.
 
 import { isSoft } from '../placement/groups.ts';
-import { membersOn, rootsOf, toldOn } from './groups-view.ts';
-import { before } from './heap.ts';
 import { acceptedAmong, type Ranked, rankedOf } from './picking.ts';
-import { type Fleet, shapeOf } from './ranking.ts';
+import { before } from './ranking/heap.ts';
+import { type Fleet, shapeOf } from './ranking/ranking.ts';
+import type { Weighed } from './ranking/shape.ts';
 import type { Request } from './request.ts';
-import type { Weighed } from './shape.ts';
-import { isShardSilent, SILENCE, silenceOf } from './silence.ts';
+import { membersOn, rootsOf, toldOn } from './view/groups-view.ts';
+import { isShardSilent, SILENCE, silenceOf } from './view/silence.ts';
 
 /** Of how many homes one is chosen: a group that is on more of them is neither together nor apart, whatever becomes of one more. */
 const MAX_HOMES = 1_024;

@@ -11,12 +11,12 @@ import type { GroupHeld, RoomForSome, RunsOut, UnknownName } from '../messages/d
 import type { GroupKnown } from '../messages/placement.ts';
 import type { Select } from '../messages/scheduler.ts';
 import type { Draft } from './decision.ts';
-import type { Follower } from './feeds.ts';
-import type { Fleet } from './ranking.ts';
+import type { Standing } from './explaining/standing.ts';
+import type { Fleet } from './ranking/ranking.ts';
 import type { Company, Request } from './request.ts';
-import type { Standing } from './standing.ts';
 import type { Steps } from './steps.ts';
-import type { ViewHost } from './view.ts';
+import type { Follower } from './view/feeds.ts';
+import type { ViewHost } from './view/view.ts';
 
 export type SelectionSnapshot = ReturnType<typeof begin<typeof selectionMachine>>['snapshot'];
 

@@ -3,7 +3,7 @@
 
 import { effort } from '../fitting/effort.ts';
 import type { Sweep, Sweeping, Work } from './state.ts';
-import type { View } from './view.ts';
+import type { View } from './view/view.ts';
 
 /** Steps in one turn, of which a look at a host is one, or looks at providers: some milliseconds of work. */
 const STEPS_A_SLICE = 500;

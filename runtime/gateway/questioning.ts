@@ -7,7 +7,7 @@ import type { InstanceView } from '../../actors/messages/gateway.ts';
 import { keepsTogether } from '../../actors/placement/groups.ts';
 import { present } from '../../actors/present.ts';
 import { SCHEDULERS } from '../../actors/routing.ts';
-import { HARD_TO_TELL } from '../../actors/scheduler/judging.ts';
+import { HARD_TO_TELL } from '../../actors/scheduler/ranking/judging.ts';
 import type { Aggregates } from '../aggregates.ts';
 import { CellwrightError } from '../errors.ts';
 import type { Asking } from './asking.ts';

@@ -8,9 +8,9 @@ import type { ClaimGranted, ProviderSpec, ProvidersChanged } from '../../actors/
 import { placement } from '../../actors/placement/placement.ts';
 import type { PlacementRecord } from '../../actors/placement/records.ts';
 import { best } from '../../actors/scheduler/picking.ts';
-import { emptyRankings, statsMatter } from '../../actors/scheduler/ranking.ts';
-import { emptyView, learnChanges, learnUsage } from '../../actors/scheduler/view.ts';
-import { learnHost } from '../../actors/scheduler/view-hosts.ts';
+import { emptyRankings, statsMatter } from '../../actors/scheduler/ranking/ranking.ts';
+import { emptyView, learnChanges, learnUsage } from '../../actors/scheduler/view/view.ts';
+import { learnHost } from '../../actors/scheduler/view/view-hosts.ts';
 import { deviceRequestOf, typicalRequests } from '../../actors/scheduler/weighers/packing/fragmentation.ts';
 import { MILLI_SCALE } from '../../actors/scheduler/weighers/packing/load.ts';
 import { type PackingPolicyName, packingPolicy } from '../../actors/scheduler/weighers/packing/policies.ts';

@@ -7,10 +7,10 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { type Advice, adviceWords } from '../../actors/messages/advice.ts';
 import type { RequestSpec, ResourceGroup } from '../../actors/messages/common.ts';
+import { type Survey, surveyOf } from '../../actors/scheduler/explaining/survey.ts';
 import type { Filter } from '../../actors/scheduler/filters/filter.ts';
 import { instanceLimit } from '../../actors/scheduler/filters/limits.ts';
-import { emptyRankings } from '../../actors/scheduler/ranking.ts';
-import { type Survey, surveyOf } from '../../actors/scheduler/survey.ts';
+import { emptyRankings } from '../../actors/scheduler/ranking/ranking.ts';
 import { DEFAULT_WEIGHERS } from '../../actors/scheduler/weighers/defaults.ts';
 import { seededRandom } from '../../runtime/random.ts';
 import {

@@ -20,16 +20,16 @@ import {
   noteRefused,
   noteStanding,
 } from '../../actors/scheduler/decision.ts';
-import { whyNone } from '../../actors/scheduler/explain.ts';
+import { whyNone } from '../../actors/scheduler/explaining/explain.ts';
+import { standing } from '../../actors/scheduler/explaining/standing.ts';
 import type { Filter } from '../../actors/scheduler/filters/filter.ts';
 import { pickOfGroup } from '../../actors/scheduler/grouping.ts';
-import { learnMembers } from '../../actors/scheduler/groups-view.ts';
-import type { HostFacts } from '../../actors/scheduler/host-facts.ts';
-import { allFiltersFor, judge } from '../../actors/scheduler/judging.ts';
 import { best, bestOfAll } from '../../actors/scheduler/picking.ts';
-import { emptyRankings } from '../../actors/scheduler/ranking.ts';
+import { allFiltersFor, judge } from '../../actors/scheduler/ranking/judging.ts';
+import { emptyRankings } from '../../actors/scheduler/ranking/ranking.ts';
 import type { Request } from '../../actors/scheduler/request.ts';
-import { standing } from '../../actors/scheduler/standing.ts';
+import { learnMembers } from '../../actors/scheduler/view/groups-view.ts';
+import type { HostFacts } from '../../actors/scheduler/view/host-facts.ts';
 import { DEFAULT_WEIGHERS } from '../../actors/scheduler/weighers/defaults.ts';
 import { checkOf } from '../../runtime/schemas.ts';
 import { viewOf } from '../support/facts.ts';

@@ -5,7 +5,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { RequestSpec, TreeConditions } from '../../actors/messages/common.ts';
 import type { HostState } from '../../actors/messages/scheduler.ts';
-import { whyNone } from '../../actors/scheduler/explain.ts';
+import { whyNone } from '../../actors/scheduler/explaining/explain.ts';
 import { aggregates } from '../../actors/scheduler/filters/aggregates.ts';
 import { ALWAYS } from '../../actors/scheduler/filters/always.ts';
 import { cells } from '../../actors/scheduler/filters/cells.ts';
@@ -15,12 +15,12 @@ import { buildLimit, instanceLimit } from '../../actors/scheduler/filters/limits
 import { namedHosts } from '../../actors/scheduler/filters/named-hosts.ts';
 import { serviceState } from '../../actors/scheduler/filters/service-state.ts';
 import { instancesLeft } from '../../actors/scheduler/instance-room.ts';
-import { judge } from '../../actors/scheduler/judging.ts';
 import { companyOf } from '../../actors/scheduler/locating.ts';
-import { emptyRankings } from '../../actors/scheduler/ranking.ts';
+import { judge } from '../../actors/scheduler/ranking/judging.ts';
+import { emptyRankings } from '../../actors/scheduler/ranking/ranking.ts';
 import type { Request } from '../../actors/scheduler/request.ts';
-import type { View, ViewHost } from '../../actors/scheduler/view.ts';
-import { learnHost } from '../../actors/scheduler/view-hosts.ts';
+import type { View, ViewHost } from '../../actors/scheduler/view/view.ts';
+import { learnHost } from '../../actors/scheduler/view/view-hosts.ts';
 import { weighersFor } from '../../actors/scheduler/weighers/weigher.ts';
 import { factsOf, type HostWords, viewOf } from '../support/facts.ts';
 

@@ -13,8 +13,8 @@ import type { Claim, ProviderSpec, Refusal } from '../../actors/messages/placeme
 import { refusalOfClaim, unmet } from '../../actors/placement/conditions.ts';
 import { placement } from '../../actors/placement/placement.ts';
 import { adjustUse, makeProvider, type Provider } from '../../actors/placement/providers.ts';
-import { misfitOf } from '../../actors/scheduler/misfit.ts';
-import { treeOf } from '../../actors/scheduler/view.ts';
+import { misfitOf } from '../../actors/scheduler/ranking/misfit.ts';
+import { treeOf } from '../../actors/scheduler/view/view.ts';
 import type { Allocation } from '../../machines/instance-build.ts';
 import { seededRandom } from '../../runtime/random.ts';
 import { drawFleet, drawRequest, viewOfFleet } from '../support/advice-oracle.ts';

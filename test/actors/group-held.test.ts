@@ -7,7 +7,7 @@ import type { InstanceGroup, RequestSpec } from '../../actors/messages/common.ts
 import type { GroupHeld } from '../../actors/messages/decision.ts';
 import type { Fitted } from '../../actors/messages/questions.ts';
 import { unpackDecision } from '../../actors/messages/stored-decision.ts';
-import { heldWords } from '../../actors/scheduler/group-held.ts';
+import { heldWords } from '../../actors/scheduler/explaining/group-held.ts';
 import type { HostWords } from '../support/facts.ts';
 import { schedulersOf, selectFor } from '../support/schedulers.ts';
 

@@ -4,11 +4,11 @@
 import fc from 'fast-check';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { type Among, bestOf, Front } from '../../actors/scheduler/best-first.ts';
-import { before, emptyHeap, insert, move, remove } from '../../actors/scheduler/heap.ts';
-import { Slots } from '../../actors/scheduler/slots.ts';
-import { emptyView, noteChange } from '../../actors/scheduler/view.ts';
-import { learnHost } from '../../actors/scheduler/view-hosts.ts';
+import { type Among, bestOf, Front } from '../../actors/scheduler/ranking/best-first.ts';
+import { before, emptyHeap, insert, move, remove } from '../../actors/scheduler/ranking/heap.ts';
+import { Slots } from '../../actors/scheduler/view/slots.ts';
+import { emptyView, noteChange } from '../../actors/scheduler/view/view.ts';
+import { learnHost } from '../../actors/scheduler/view/view-hosts.ts';
 import { seededRandom } from '../../runtime/random.ts';
 
 const test = suite('heaps');

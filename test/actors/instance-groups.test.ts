@@ -7,7 +7,7 @@ import * as assert from 'uvu/assert';
 import type { InstanceGroup, RequestSpec } from '../../actors/messages/common.ts';
 import type { Claim, ProviderSpec, ProvidersChanged, Refusal, Release } from '../../actors/messages/placement.ts';
 import { placement } from '../../actors/placement/placement.ts';
-import { emptyView, learnChanges } from '../../actors/scheduler/view.ts';
+import { emptyView, learnChanges } from '../../actors/scheduler/view/view.ts';
 import { groupOracle } from '../support/group-oracle.ts';
 import { bench, replayed, restored, sentOf, type Turned } from '../support/turn.ts';
 

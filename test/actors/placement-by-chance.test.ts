@@ -7,7 +7,7 @@ import * as assert from 'uvu/assert';
 import type { RequestSpec } from '../../actors/messages/common.ts';
 import type { Claim, Inventory, PlacementMessage, ProvidersChanged, Release } from '../../actors/messages/placement.ts';
 import { usageOf } from '../../actors/placement/providers.ts';
-import { emptyView, learnChanges, type View } from '../../actors/scheduler/view.ts';
+import { emptyView, learnChanges, type View } from '../../actors/scheduler/view/view.ts';
 import {
   actor,
   answerIn,

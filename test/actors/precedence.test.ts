@@ -3,8 +3,8 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { InstanceGroup } from '../../actors/messages/common.ts';
-import { type Contender, comesBefore } from '../../actors/scheduler/precedence.ts';
-import { emptyView } from '../../actors/scheduler/view.ts';
+import { type Contender, comesBefore } from '../../actors/scheduler/explaining/precedence.ts';
+import { emptyView } from '../../actors/scheduler/view/view.ts';
 
 const test = suite('scheduler - precedence');
 

@@ -7,8 +7,8 @@ import * as assert from 'uvu/assert';
 import type { InstanceGroup, RequestSpec } from '../../actors/messages/common.ts';
 import { instanceNames, placementShardOf } from '../../actors/routing.ts';
 import { groupKnownAt, toldMisfitOfGroup } from '../../actors/scheduler/group-rules.ts';
-import { noteShard } from '../../actors/scheduler/silence.ts';
-import { emptyView } from '../../actors/scheduler/view.ts';
+import { noteShard } from '../../actors/scheduler/view/silence.ts';
+import { emptyView } from '../../actors/scheduler/view/view.ts';
 import { seededRandom } from '../../runtime/random.ts';
 import { inventoryOf, rootOf, type Scheduling, scheduling } from '../support/scheduling.ts';
 

@@ -7,7 +7,7 @@ import type { InstanceGroup, RequestSpec } from '../../actors/messages/common.ts
 import type { Filter } from '../../actors/scheduler/filters/filter.ts';
 import { pickOfGroup } from '../../actors/scheduler/grouping.ts';
 import { bestOfAll } from '../../actors/scheduler/picking.ts';
-import { emptyRankings, shapeOf } from '../../actors/scheduler/ranking.ts';
+import { emptyRankings, shapeOf } from '../../actors/scheduler/ranking/ranking.ts';
 import { DEFAULT_WEIGHERS } from '../../actors/scheduler/weighers/defaults.ts';
 import { packingPolicy } from '../../actors/scheduler/weighers/packing/policies.ts';
 import { inventory, viewOf } from '../support/facts.ts';

@@ -11,7 +11,7 @@ import type { Claim, ProviderSpec, Refusal } from '../../actors/messages/placeme
 import { placement } from '../../actors/placement/placement.ts';
 import { makeProvider, type Provider } from '../../actors/placement/providers.ts';
 import { isBelow as isBelowInPlacement } from '../../actors/placement/subtree.ts';
-import { misfitOf } from '../../actors/scheduler/misfit.ts';
+import { misfitOf } from '../../actors/scheduler/ranking/misfit.ts';
 import type { Allocation } from '../../machines/instance-build.ts';
 import { seededRandom } from '../../runtime/random.ts';
 import { bench, sentOf } from '../support/turn.ts';

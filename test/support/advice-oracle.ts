@@ -5,8 +5,8 @@ import type { RequestSpec, ResourceGroup } from '../../actors/messages/common.ts
 import type { Inventory } from '../../actors/messages/placement.ts';
 import type { HostState } from '../../actors/messages/scheduler.ts';
 import type { Company, Request } from '../../actors/scheduler/request.ts';
-import { emptyView, learnProvider, type View } from '../../actors/scheduler/view.ts';
-import { learnHost } from '../../actors/scheduler/view-hosts.ts';
+import { emptyView, learnProvider, type View } from '../../actors/scheduler/view/view.ts';
+import { learnHost } from '../../actors/scheduler/view/view-hosts.ts';
 import { aggregatesOf } from '../../runtime/aggregates.ts';
 import { type PlacementRequest, placingOf } from '../../runtime/gateway/placing.ts';
 import type { Random } from '../../runtime/random.ts';

@@ -4,9 +4,9 @@ import type { Inventory, ProviderSpec, ProviderState } from '../../actors/messag
 import type { HostState } from '../../actors/messages/scheduler.ts';
 import { makeProvider, type Provider } from '../../actors/placement/providers.ts';
 import { present } from '../../actors/present.ts';
-import type { HostFacts } from '../../actors/scheduler/host-facts.ts';
-import { emptyView, learnProvider, type View } from '../../actors/scheduler/view.ts';
-import { learnHost } from '../../actors/scheduler/view-hosts.ts';
+import type { HostFacts } from '../../actors/scheduler/view/host-facts.ts';
+import { emptyView, learnProvider, type View } from '../../actors/scheduler/view/view.ts';
+import { learnHost } from '../../actors/scheduler/view/view-hosts.ts';
 import type { Candidate } from '../../actors/scheduler/weighers/weigher.ts';
 
 export function inventory(total: number): Inventory {

@@ -4,8 +4,8 @@
 import type { RequestSpec, ResourceGroup } from '../../actors/messages/common.ts';
 import type { Inventory } from '../../actors/messages/placement.ts';
 import type { HostState } from '../../actors/messages/scheduler.ts';
-import { emptyView, learnProvider, learnUsage, type View } from '../../actors/scheduler/view.ts';
-import { learnHost } from '../../actors/scheduler/view-hosts.ts';
+import { emptyView, learnProvider, learnUsage, type View } from '../../actors/scheduler/view/view.ts';
+import { learnHost } from '../../actors/scheduler/view/view-hosts.ts';
 import { seededRandom } from '../../runtime/random.ts';
 
 const TRAITS = ['HW_CPU_X86_AVX2', 'CUSTOM_FAST', 'CUSTOM_OLD', 'CUSTOM_GPU_A'];

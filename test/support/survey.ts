@@ -4,13 +4,13 @@ import * as assert from 'uvu/assert';
 import { type Advice, adviceWords } from '../../actors/messages/advice.ts';
 import type { RequestSpec, ResourceGroup } from '../../actors/messages/common.ts';
 import type { Provider } from '../../actors/placement/providers.ts';
+import { type Survey, surveyOf } from '../../actors/scheduler/explaining/survey.ts';
 import type { Filter } from '../../actors/scheduler/filters/filter.ts';
-import { allFiltersFor, judge } from '../../actors/scheduler/judging.ts';
-import { emptyRankings } from '../../actors/scheduler/ranking.ts';
+import { allFiltersFor, judge } from '../../actors/scheduler/ranking/judging.ts';
+import { emptyRankings } from '../../actors/scheduler/ranking/ranking.ts';
 import type { Request } from '../../actors/scheduler/request.ts';
 import type { Sweep } from '../../actors/scheduler/state.ts';
-import { type Survey, surveyOf } from '../../actors/scheduler/survey.ts';
-import type { View, ViewHost } from '../../actors/scheduler/view.ts';
+import type { View, ViewHost } from '../../actors/scheduler/view/view.ts';
 import { DEFAULT_WEIGHERS } from '../../actors/scheduler/weighers/defaults.ts';
 
 /** Those of a scheduler without filters of its own. */

@@ -5,12 +5,12 @@ import type { Provider } from '../../placement/providers.ts';
 import { company } from '../filters/company.ts';
 import { refusedBy } from '../filters/filter.ts';
 import { INSTANCE_GROUP, membersAllowedAtMost, toldMisfitOfGroup } from '../group-rules.ts';
-import type { HostFacts } from '../host-facts.ts';
 import { instancesLeft } from '../instance-room.ts';
-import { allFiltersFor } from '../judging.ts';
-import type { Rankings } from '../ranking.ts';
+import { allFiltersFor } from '../ranking/judging.ts';
+import type { Rankings } from '../ranking/ranking.ts';
 import type { Request } from '../request.ts';
-import type { View } from '../view.ts';
+import type { HostFacts } from '../view/host-facts.ts';
+import type { View } from '../view/view.ts';
 
 /** How many of the hosts that would have to be empty are named. */
 const MAX_EMPTIED_NAMED = 3;

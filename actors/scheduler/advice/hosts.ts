@@ -6,7 +6,7 @@ import { fit } from '../../fitting/fit.ts';
 import type { InstanceGroup } from '../../messages/common.ts';
 import { keepsTogether } from '../../placement/groups.ts';
 import type { Provider } from '../../placement/providers.ts';
-import type { ViewHost } from '../view.ts';
+import type { ViewHost } from '../view/view.ts';
 import { type Adviser, changesOf, note, roomsWith } from './adviser.ts';
 import { considerAmounts, MAX_LOOKS_ON_ONE } from './amounts.ts';
 import { type ChangeOfRequest, WHEN_EMPTY, withOwnRule, withoutFilter, withoutInstanceGroup } from './changes.ts';

@@ -1,7 +1,7 @@
 // Of what a request avoids, or waits for, no more than it takes: the names of a list that would have to be left out, and the
 // hosts that would have to come back.
 
-import type { Silenced } from '../silence.ts';
+import type { Silenced } from '../view/silence.ts';
 import { add, both, noRoom, type Room } from './rooms.ts';
 
 /** What hosts would hold that the same names of a list keep out. */

@@ -3,8 +3,8 @@
 import type { Advice } from '../../messages/advice.ts';
 import type { TreeConditions } from '../../messages/common.ts';
 import { isUnmet, onAggregates, wishesOnAggregates } from '../aggregate-wishes.ts';
-import type { HostFacts } from '../host-facts.ts';
 import type { Request } from '../request.ts';
+import type { HostFacts } from '../view/host-facts.ts';
 
 export interface Wish {
   readonly advice: Omit<Advice, 'hosts'>;

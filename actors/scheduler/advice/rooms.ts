@@ -5,8 +5,8 @@ import { MAX_LOOKS_TO_COUNT, timesIn } from '../../fitting/fit-times.ts';
 import type { RequestSpec } from '../../messages/common.ts';
 import { keepsTogether } from '../../placement/groups.ts';
 import type { Provider } from '../../placement/providers.ts';
-import { addSilenced, bothSilenced, noneSilenced, type Silenced, type SilencedSoFar } from '../silence.ts';
 import type { Steps } from '../steps.ts';
+import { addSilenced, bothSilenced, noneSilenced, type Silenced, type SilencedSoFar } from '../view/silence.ts';
 
 /** What a change would let fit: hosts, and how many instances they would hold. */
 export interface Room {

@@ -4,9 +4,9 @@
 // filter says that it will answer something else.
 
 import { clipped, MAX_REASON_LENGTH } from '../../messages/common.ts';
-import type { HostFacts } from '../host-facts.ts';
 import type { Request } from '../request.ts';
 import { partOf, Unreadable } from '../request-parts.ts';
+import type { HostFacts } from '../view/host-facts.ts';
 
 /** The longest word on what a refusal is about, in characters: as long as a trait may be. */
 const MAX_ABOUT_LENGTH = 255;

@@ -4,7 +4,7 @@
 // that began, and at once of those that ended: several schedulers may overshoot that limit by what each claims within a
 // second.
 
-import type { HostFacts } from '../host-facts.ts';
+import type { HostFacts } from '../view/host-facts.ts';
 import type { LimitFilter } from './filter.ts';
 
 /** Limits of aggregates, by their ids: the lowest of those of a host's aggregates replaces the general one. */

@@ -1,7 +1,7 @@
 // Only a host whose compute is up and in service is offered instances.
 
 import { hostStateWords } from '../../host-words.ts';
-import type { HostFacts } from '../host-facts.ts';
+import type { HostFacts } from '../view/host-facts.ts';
 import type { Filter } from './filter.ts';
 
 export const serviceState: Filter = {

@@ -1,7 +1,7 @@
 // Spreads by one resource class, or packs with a negative multiplier: how large a part of it the host would have left.
 // It is the part, not the amount, that is compared: small hosts fill at the same pace as large ones.
 
-import { stockOf } from '../host-facts.ts';
+import { stockOf } from '../view/host-facts.ts';
 import type { Weigher } from './weigher.ts';
 
 const classes = new WeakMap<Weigher['weigh'], string>();

@@ -2,7 +2,7 @@
 
 import type { Allocation } from '../../../machines/instance-build.ts';
 import type { Provider } from '../../placement/providers.ts';
-import { stockOf } from '../host-facts.ts';
+import { stockOf } from '../view/host-facts.ts';
 
 /** The share of a class that some providers together would have left, when what is taken of them is taken: 0 to 1. */
 export function shareLeft(providers: readonly Provider[], taken: readonly Allocation[], resourceClass: string): number {

@@ -7,9 +7,9 @@
 import type { Allocation } from '../../../machines/instance-build.ts';
 import type { ServerPreference } from '../../fitting/offer.ts';
 import type { Provider } from '../../placement/providers.ts';
-import type { HostFacts } from '../host-facts.ts';
 import type { Request } from '../request.ts';
 import { partOf, Unreadable } from '../request-parts.ts';
+import type { HostFacts } from '../view/host-facts.ts';
 
 /** A host that fits, with what it would give. */
 export interface Candidate {

@@ -4,9 +4,9 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { best } from '../../../actors/scheduler/picking.ts';
-import { emptyRankings } from '../../../actors/scheduler/ranking.ts';
-import { emptyView, learnProvider, learnUsage } from '../../../actors/scheduler/view.ts';
-import { learnHost } from '../../../actors/scheduler/view-hosts.ts';
+import { emptyRankings } from '../../../actors/scheduler/ranking/ranking.ts';
+import { emptyView, learnProvider, learnUsage } from '../../../actors/scheduler/view/view.ts';
+import { learnHost } from '../../../actors/scheduler/view/view-hosts.ts';
 import { specOf } from './hosts.ts';
 
 const test = suite('any host');

@@ -1,0 +1,92 @@
+// All that stands in the way of a request on one host, for whoever asks about that host: one thing after the other is taken
+// out of the way, until the request would fit or nothing further is found.
+
+import { effort } from '../../fitting/effort.ts';
+import { fit } from '../../fitting/fit.ts';
+import { MAX_LOOKS_TO_COUNT } from '../../fitting/fit-times.ts';
+import type { RequestSpec } from '../../messages/common.ts';
+import type { Provider } from '../../placement/providers.ts';
+import { wishesOf } from '../advice/places.ts';
+import { type Filter, refusedBy } from '../filters/filter.ts';
+import { toldMisfitOfGroup } from '../group-rules.ts';
+import type { Obstacle } from '../ranking/census.ts';
+import { allFiltersFor, untold } from '../ranking/judging.ts';
+import { misfitOf } from '../ranking/misfit.ts';
+import type { Request } from '../request.ts';
+import type { HostFacts } from '../view/host-facts.ts';
+import { treeOf, type View, type ViewHost } from '../view/view.ts';
+import { factsOf } from '../view/view-hosts.ts';
+import { isTold, refusingOf, WISHES, withMoreOf, withoutClass, withoutCondition } from './more-obstacles.ts';
+
+/** How many things in the way of resources are told. */
+const MAX_TOLD = 8;
+
+export interface InTheWay {
+  /** The first of them is what a host is refused for. */
+  readonly all: readonly (Obstacle & { readonly message: string })[];
+  /** Without all of them it would fit. */
+  readonly isWhole: boolean;
+  /** Something further was found that is not told; else it may be that there is none. */
+  readonly isMore: boolean;
+}
+
+/** What stands in the way of a request on a host. */
+export function allInTheWay(filters: readonly Filter[], view: View, request: Request, host: ViewHost): InTheWay {
+  const { spec } = request;
+  if (!isTold(view, host.root)) return { all: [untold(host)], isWhole: false, isMore: false };
+  const tree = treeOf(view, host.root);
+  const facts = factsOf(view, host, tree);
+  const refusing = allFiltersFor(filters, request).flatMap((one) => refusedBy([one], facts) ?? []);
+  const isOfSeveral = refusing.some(({ filter }) => hasMoreWishes(filters, view, request, host.root, facts, filter));
+  const ofGroup = toldMisfitOfGroup(view, spec, host.root);
+  const ofTree = misfitsOf(spec, tree);
+  const all = [
+    ...refusing.map(({ refusal: { code, about, short, message } }) => ({ code, about, short, message })),
+    ...ofTree.all,
+    ...(ofGroup === null ? [] : [{ code: ofGroup.code, message: ofGroup.message }]),
+  ];
+  return { all, isWhole: ofTree.isWhole && !isOfSeveral, isMore: ofTree.isMore || isOfSeveral };
+}
+
+/** Whether a filter that goes by where a request may go refuses a host for more than one thing that it says. */
+function hasMoreWishes(
+  filters: readonly Filter[],
+  view: View,
+  request: Request,
+  root: string,
+  facts: HostFacts,
+  filter: string,
+): boolean {
+  if (!WISHES.has(filter)) return false;
+  const isRefusedStill = (asked: Request) => refusingOf(filters, view, asked, root, facts).includes(filter);
+  return wishesOf(request, facts).every(({ without }) => isRefusedStill(without));
+}
+
+/** What a host's providers lack, one after the other. */
+export function misfitsOf(asked: RequestSpec, has: readonly Provider[]): InTheWay {
+  const all: (Obstacle & { message: string })[] = [];
+  const known = new Set<string>();
+  const endOfLooks = effort.looks + MAX_LOOKS_TO_COUNT;
+  let spec = asked;
+  let tree = has;
+  while (fit(spec, tree) === null) {
+    const { code, resourceClass, condition, short, message } = misfitOf(spec, tree);
+    const about = resourceClass ?? condition;
+    const key = `${code} ${about}`;
+    // What was said of a thing may be said of it again, where it was not wholly taken out of the way.
+    const isAgain = known.has(key);
+    const isOutOfLooks = effort.looks > endOfLooks;
+    if (isAgain || all.length === MAX_TOLD || isOutOfLooks) {
+      return { all, isWhole: false, isMore: !isAgain && !isOutOfLooks };
+    }
+    known.add(key);
+    all.push({ code, about, short, message });
+    if (resourceClass !== undefined && short !== undefined) tree = withMoreOf(tree, resourceClass, short);
+    else if (resourceClass !== undefined) spec = withoutClass(spec, resourceClass);
+    else if (condition !== undefined) spec = withoutCondition(spec, condition);
+    else if (code === 'not-one-subtree') spec = { ...spec, sameSubtree: [] };
+    else if (code === 'not-isolated') spec = { ...spec, groupPolicy: 'none' };
+    else return { all, isWhole: false, isMore: false };
+  }
+  return { all, isWhole: true, isMore: false };
+}

@@ -1,0 +1,229 @@
+// What else stands in the way of a request on a host, beside the first thing that does.
+
+import { effort } from '../../fitting/effort.ts';
+import { fit, fitAtOnce } from '../../fitting/fit.ts';
+import { MAX_LOOKS_TO_COUNT, timesIn } from '../../fitting/fit-times.ts';
+import type { RequestSpec, ResourceGroup } from '../../messages/common.ts';
+import type { Stock } from '../../placement/inventory.ts';
+import type { Provider } from '../../placement/providers.ts';
+import { groupsToChange, hasConditions } from '../advice/groups.ts';
+import { wishesOf } from '../advice/places.ts';
+import { aggregates } from '../filters/aggregates.ts';
+import { cells } from '../filters/cells.ts';
+import { company } from '../filters/company.ts';
+import { type Filter, refusedBy } from '../filters/filter.ts';
+import { namedHosts } from '../filters/named-hosts.ts';
+import { INSTANCE_GROUP, toldMisfitOfGroup } from '../group-rules.ts';
+import type { Obstacle } from '../ranking/census.ts';
+import { allFiltersFor, type Judged } from '../ranking/judging.ts';
+import type { Request } from '../request.ts';
+import type { HostFacts } from '../view/host-facts.ts';
+import { treeOf, type View, type ViewHost } from '../view/view.ts';
+import { factsOf } from '../view/view-hosts.ts';
+
+/** The filters that go by what a request says of where it may go. */
+export const WISHES: ReadonlySet<string> = new Set([aggregates.name, cells.name, namedHosts.name, company.name]);
+
+/** Whether more than its obstacle keeps a request off a host, as far as that is known. */
+export function isMoreInTheWay(
+  filters: readonly Filter[],
+  view: View,
+  request: Request,
+  host: ViewHost,
+  { obstacle, filter }: Exclude<Judged, { readonly obstacle: null }>,
+): boolean {
+  const { root } = host;
+  if (!isTold(view, root)) return false;
+  const { spec } = request;
+  const tree = treeOf(view, root);
+  const isFitting = fit(spec, tree) !== null;
+  if (filter !== undefined) {
+    const facts = factsOf(view, host, tree);
+    const refusing = (asked: Request) => refusingOf(filters, view, asked, root, facts);
+    if (!isFitting || refusing(request).length > 1) return true;
+    return WISHES.has(filter) && wishesOf(request, facts).every(({ without }) => refusing(without).length > 0);
+  }
+  // It is the rule of its group that refuses it.
+  if (isFitting) return false;
+  if (toldMisfitOfGroup(view, spec, root) !== null) return true;
+  const { about } = obstacle;
+  if (about === undefined) return false;
+  const isOfClass = spec.groups.some(({ resources }) => resources[about] !== undefined);
+  return isOfClass ? !isAllThatLacks(spec)(obstacle, tree) : fit(withoutCondition(spec, about), tree) === null;
+}
+
+/**
+ * Whether a request would fit a host but for a class of which it is short: with so much less of it in one group, or with so
+ * much more of it on one of its devices. Where it is off the units, with an amount in one group that is as much smaller or
+ * larger, or if its devices gave any amount. All conditions stay. Where it is not said how much it is short of, without
+ * the class in all groups.
+ * @param count How many instances the host must hold.
+ */
+export function isAllThatLacks(
+  spec: RequestSpec,
+  count = 1,
+): (obstacle: Obstacle, tree: readonly Provider[]) => boolean {
+  const groups = groupsToChange(spec).map(({ group }) => group);
+  const unasked = new Map<string, Unasked>();
+  return ({ code, about = '', short }, tree) => {
+    const endOfLooks = effort.looks + MAX_LOOKS_TO_COUNT;
+    const holds = (by: RequestSpec, on: readonly Provider[]) => timesIn(by, on, count, true, endOfLooks) >= count;
+    const known = unasked.get(about) ?? unaskedOf(spec, about);
+    unasked.set(about, known);
+    // It is looser than all that follow, and the same for every host.
+    if (fit(known.loosest, tree) === null) return false;
+    const fitsWithout = () => holds(known.without, tree);
+    if (short === undefined) return fitsWithout();
+    const isOfUnits = code === 'unit-constraint';
+    const steps = [...new Set(tree.map(({ stocks }) => stocks.get(about)?.inventory.step_size ?? 1))];
+    const tries: { readonly by: RequestSpec; readonly on: readonly Provider[] }[] = [];
+    for (const on of isOfUnits ? [ofAnyUnits(tree, about)] : onMore(tree, about, short)) tries.push({ by: spec, on });
+    for (const group of groups) {
+      for (const amount of amountsInstead(group, about, short, steps, isOfUnits)) {
+        // Of a request for nothing a host holds any number.
+        if (amount === 0 && (count > 1 || isOnlyAsked(spec, group, about))) continue;
+        tries.push({ by: replacing(spec, group, lessOf(group, about, amount)), on: tree });
+      }
+    }
+    for (const { by, on } of tries) {
+      const found = fitAtOnce(by, on);
+      // Where it is hard to tell, it is held to be all if nothing else is in the way without the class.
+      if (found === undefined) return fitsWithout();
+      if (found !== null && (count === 1 || holds(by, on))) return true;
+    }
+    return false;
+  };
+}
+
+/** What a group might ask for of a class instead, as steps take it; nothing only where no condition would go with it. */
+function amountsInstead(
+  group: ResourceGroup,
+  resourceClass: string,
+  short: number,
+  steps: readonly number[],
+  isOfUnits: boolean,
+): ReadonlySet<number> {
+  const { [resourceClass]: asked, ...others } = group.resources;
+  if (asked === undefined) return new Set();
+  const isToStay = Object.keys(others).length === 0 && hasConditions(group);
+  const less = steps.map((step) => asked - short - ((asked - short) % step));
+  const amounts = isOfUnits ? [...less, asked + short] : less;
+  return new Set(amounts.filter((amount) => amount > 0 || (amount === 0 && !isToStay)));
+}
+
+/** Whether nothing but a class in one group is asked for. */
+function isOnlyAsked({ groups }: RequestSpec, group: ResourceGroup, resourceClass: string): boolean {
+  return groups.every((one) => Object.keys(one.resources).every((other) => one === group && other === resourceClass));
+}
+
+/** A request that does not ask for a class. */
+interface Unasked {
+  readonly without: RequestSpec;
+  /** Nor are there conditions on who served it. */
+  readonly loosest: RequestSpec;
+}
+
+function unaskedOf(spec: RequestSpec, resourceClass: string): Unasked {
+  const without = spec.groups.map((group) => lessOf(group, resourceClass, 0));
+  const loosest = without.map((group, at) => (group === spec.groups[at] ? group : unconditional(group)));
+  return { without: { ...spec, groups: without }, loosest: { ...spec, groups: loosest } };
+}
+
+const unconditional = ({ name, resources }: ResourceGroup): ResourceGroup => ({ name, resources });
+
+const replacing = (spec: RequestSpec, group: ResourceGroup, by: ResourceGroup): RequestSpec => ({
+  ...spec,
+  groups: spec.groups.map((one) => (one === group ? by : one)),
+});
+
+/** A group that asks for no more of a class than is left. By name, and with nothing to ask for, it has no conditions either. */
+function lessOf(group: ResourceGroup, resourceClass: string, left: number): ResourceGroup {
+  const { [resourceClass]: amount, ...others } = group.resources;
+  if (amount === undefined) return group;
+  if (left > 0) return { ...group, resources: { ...others, [resourceClass]: left } };
+  const isEmptied = group.name !== '' && Object.keys(others).length === 0;
+  return isEmptied ? { name: group.name, resources: {} } : { ...group, resources: others };
+}
+
+/** Of how many devices of a host each is looked at with more of a class. */
+const MAX_DEVICES = 32;
+
+/** A tree with more of a class on one of its devices, for each of them. */
+function onMore(tree: readonly Provider[], resourceClass: string, by: number): (readonly Provider[])[] {
+  const devices = tree.filter(({ stocks }) => stocks.has(resourceClass)).slice(0, MAX_DEVICES);
+  return devices.map((device) => tree.map((one) => (one === device ? withMore(device, resourceClass, by) : one)));
+}
+
+/** A tree of which every device gives any amount of a class that it has. */
+function ofAnyUnits(tree: readonly Provider[], resourceClass: string): readonly Provider[] {
+  const lifted = { min_unit: 1, step_size: 1, max_unit: Number.MAX_SAFE_INTEGER };
+  return tree.map((one) =>
+    withStock(one, resourceClass, (stock) => ({ ...stock, inventory: { ...stock.inventory, ...lifted } })),
+  );
+}
+
+function withMore(provider: Provider, resourceClass: string, by: number): Provider {
+  return withStock(provider, resourceClass, (stock) => ({ ...stock, used: stock.used - by }));
+}
+
+function withStock(provider: Provider, resourceClass: string, change: (stock: Stock) => Stock): Provider {
+  const stock = provider.stocks.get(resourceClass);
+  if (stock === undefined) return provider;
+  return { ...provider, stocks: new Map(provider.stocks).set(resourceClass, change(stock)) };
+}
+
+/** A tree of which every device that has a class gives so much more of it, in any amount. */
+export function withMoreOf(tree: readonly Provider[], resourceClass: string, by: number): readonly Provider[] {
+  return ofAnyUnits(tree, resourceClass).map((one) => withMore(one, resourceClass, by));
+}
+
+/** A request that does not ask for a class. A group that then asks for nothing has no conditions either. */
+export function withoutClass(spec: RequestSpec, resourceClass: string): RequestSpec {
+  const groups = spec.groups.map((group) => {
+    const left = lessOf(group, resourceClass, 0);
+    return Object.keys(left.resources).length === 0 ? unconditional(left) : left;
+  });
+  return { ...spec, groups };
+}
+
+/** Whether placement tells of a host. */
+export function isTold(view: View, root: string): boolean {
+  return treeOf(view, root)[0]?.spec.id === root;
+}
+
+/** The names of all filters that refuse a host, and of the rule of the instance group if it does. */
+export function refusingOf(
+  filters: readonly Filter[],
+  view: View,
+  request: Request,
+  root: string,
+  facts: HostFacts,
+): string[] {
+  const names = filtersRefusing(filters, request, facts);
+  return toldMisfitOfGroup(view, request.spec, root) === null ? names : [...names, INSTANCE_GROUP];
+}
+
+/** The names of all filters that refuse a host. */
+export function filtersRefusing(filters: readonly Filter[], request: Request, facts: HostFacts): string[] {
+  return allFiltersFor(filters, request)
+    .filter((one) => refusedBy([one], facts) !== null)
+    .map(({ filter }) => filter.name);
+}
+
+/** The request without a trait, or list of traits or aggregates, that it requires or forbids. */
+export function withoutCondition(spec: RequestSpec, about: string): RequestSpec {
+  const others = (names: readonly string[] = []) => names.filter((one) => one !== about);
+  const otherLists = (lists: ResourceGroup['anyOf'] = []) => lists.filter((list) => list.join(', ') !== about);
+  return {
+    ...spec,
+    rootRequired: others(spec.rootRequired),
+    rootForbidden: others(spec.rootForbidden),
+    groups: spec.groups.map((group) => ({
+      ...group,
+      required: others(group.required),
+      anyOf: otherLists(group.anyOf),
+      forbidden: others(group.forbidden),
+      memberOf: otherLists(group.memberOf),
+    })),
+  };
+}

@@ -1,0 +1,128 @@
+// What stands in the way on the hosts that a request names: whoever names a host wants to know why that one does not do.
+
+import { effort } from '../../fitting/effort.ts';
+import { MAX_LOOKS_TO_COUNT, timesIn } from '../../fitting/fit-times.ts';
+import { clipped } from '../../messages/common.ts';
+import type { OnNamedHosts } from '../../messages/in-the-way.ts';
+import { keepsTogether } from '../../placement/groups.ts';
+import { present } from '../../present.ts';
+import { membersAllowed } from '../group-rules.ts';
+import { instancesLeft } from '../instance-room.ts';
+import type { Obstacle } from '../ranking/census.ts';
+import { allFiltersFor, judge } from '../ranking/judging.ts';
+import type { Fleet } from '../ranking/ranking.ts';
+import type { Request } from '../request.ts';
+import type { Steps } from '../steps.ts';
+import { treeOf, type ViewHost } from '../view/view.ts';
+import { factsOf } from '../view/view-hosts.ts';
+import { allInTheWay, type InTheWay } from './all-obstacles.ts';
+import { noRoomTogether } from './room-together.ts';
+
+/** On how many of them a failure says it, and in how many characters of each. */
+const MAX_TOLD_IN_WORDS = 3;
+const MAX_WORDS_LENGTH = 340;
+const MAX_ON_RECORD = 3;
+/** On how many of them `fit` says it. */
+const MAX_TOLD = 5;
+
+/** In the order in which they are named, each once. */
+const rootsNamed = ({ spec }: Request): string[] => [...new Set(spec.tree?.oneOf)];
+
+export interface OnNamed {
+  readonly host: ViewHost;
+  readonly found: InTheWay;
+}
+
+/** What stands in the way on the first of them, for a failure. */
+export function firstOnNamed({ rankings, view }: Fleet, request: Request): OnNamed[] {
+  return rootsNamed(request)
+    .flatMap((root) => view.hosts.get(root) ?? [])
+    .slice(0, MAX_TOLD_IN_WORDS)
+    .map((host) => ({ host, found: allInTheWay(rankings.filters, view, request, host) }))
+    .filter(({ found }) => found.all.length > 0);
+}
+
+/** The same in words. */
+export function wordsOnNamed(named: readonly OnNamed[]): { place: string; words: string }[] {
+  return named.map(({ host, found: { all, isMore } }) => {
+    const place = `${host.cell}/${host.host}`;
+    const more = isMore ? ['more stands in its way'] : [];
+    const told = [...all.map(({ message }) => message), ...more].join(', and ');
+    return { place, words: clipped(`${place}, which it names: ${told}`, MAX_WORDS_LENGTH) };
+  });
+}
+
+/** The same for a record, which has room for so many things on each host. */
+export function recordOnNamed(named: readonly OnNamed[]): OnNamedHosts | undefined {
+  if (named.length === 0) return undefined;
+  return {
+    told: named.map(({ host, found }) => {
+      const all = found.all.slice(0, MAX_ON_RECORD);
+      return oneOf(host, { ...found, all, isMore: found.isMore || all.length < found.all.length });
+    }),
+  };
+}
+
+/**
+ * One by one, of the first hosts that do not do; undefined when each does that is known.
+ * @param count For how many instances at once.
+ */
+export function* obstaclesOnNamed(fleet: Fleet, request: Request, count: number): Steps<OnNamedHosts | undefined> {
+  const { rankings, view } = fleet;
+  const filters = allFiltersFor(rankings.filters, request);
+  const told: OnNamedHosts['told'] = [];
+  let more = 0;
+  for (const root of rootsNamed(request)) {
+    const host = view.hosts.get(root);
+    if (host === undefined) continue;
+    const lack = () => lackOfRoom(fleet, request, count, host);
+    if (told.length === MAX_TOLD) {
+      const { obstacle } = judge(view, filters, request.spec, host, undefined, true, false);
+      if (obstacle !== null || lack().length > 0) more += 1;
+    } else {
+      const found = allInTheWay(rankings.filters, view, request, host);
+      const all = found.all.length > 0 ? found.all : lack();
+      if (all.length > 0) told.push(oneOf(host, { ...found, all }));
+    }
+    yield;
+  }
+  return told.length === 0 ? undefined : { told, ...(more === 0 ? {} : { more }) };
+}
+
+function oneOf(host: ViewHost, { all: [first, ...others], isMore }: InTheWay): OnNamedHosts['told'][number] {
+  const told = ({ code, about, short, message }: InTheWay['all'][number]) => ({
+    code,
+    message,
+    ...present({ about, short }),
+  });
+  const { cell, host: name } = host;
+  const refusal = told(first as InTheWay['all'][number]);
+  const until = refusal.code === 'host-set-aside' ? host.until : undefined;
+  const also = others.map(told);
+  return {
+    cell,
+    host: name,
+    refusal: { ...refusal, ...present({ until }), ...(also.length > 0 || isMore ? { lacksMore: true } : {}) },
+    ...(also.length === 0 ? {} : { also }),
+    ...(isMore ? { partly: true } : {}),
+  };
+}
+
+/** One that would do for one instance need not for all that keep together. */
+function lackOfRoom(
+  { rankings, view }: Fleet,
+  request: Request,
+  count: number,
+  host: ViewHost,
+): (Obstacle & { readonly message: string })[] {
+  const { spec } = request;
+  if (count === 1 || !keepsTogether(spec)) return [];
+  const tree = treeOf(view, host.root);
+  const left = instancesLeft(rankings, request, factsOf(view, host, tree));
+  const allowed = Math.min(membersAllowed(view, spec, host.root), left);
+  const endOfLooks = effort.looks + MAX_LOOKS_TO_COUNT;
+  const room = Math.min(timesIn(spec, tree, count, true, endOfLooks), allowed);
+  // What is not counted to the end may be more.
+  const isCertain = effort.looks <= endOfLooks || room === allowed;
+  return room >= count || !isCertain ? [] : [{ ...noRoomTogether(count, host.host), short: count - room }];
+}

@@ -1,0 +1,80 @@
+// Whether one host has room for several instances of a request at once. What is found out of a host is kept with its
+// weighing, for it is asked of very many hosts and by many requests; it is weighed anew when it changes.
+
+import { effort } from '../../fitting/effort.ts';
+import { MAX_LOOKS_TO_COUNT, mostTimes, timesIn } from '../../fitting/fit-times.ts';
+import { keepsTogether } from '../../placement/groups.ts';
+import type { FilterRefusal } from '../filters/filter.ts';
+import { membersAllowed } from '../group-rules.ts';
+import { instancesLeft } from '../instance-room.ts';
+import { type Fleet, shapeOf } from '../ranking/ranking.ts';
+import type { Request } from '../request.ts';
+import { treeOf } from '../view/view.ts';
+import { factsOf } from '../view/view-hosts.ts';
+
+/** What a record names where it was not counted which hosts have room for all that keep together. */
+export const ROOM_TOGETHER = 'room-together';
+
+/** The code of a host that has room for some of those that keep together, and not for all. */
+export const NO_ROOM_TOGETHER = 'no-room-together';
+
+export const noRoomTogether = (count: number, host: string): FilterRefusal => ({
+  code: NO_ROOM_TOGETHER,
+  message: `no room for ${count} instances on '${host}'`,
+});
+
+/** Whether a host that is ranked has room for all that must keep together. */
+export const roomTogether: typeof roomForAll = (fleet, request, root, count, endOfLooks) =>
+  // What is ranked has room for one.
+  count === 1 || !keepsTogether(request.spec) || roomForAll(fleet, request, root, count, endOfLooks);
+
+/** Whether all hosts together have as much as so many instances need, as far as that is told at once: what is left over on each may fit none. */
+export function isEnoughFor(fleet: Fleet, request: Request, count: number): boolean {
+  const { view } = fleet;
+  const { spec } = request;
+  let room = 0;
+  for (const ranked of shapeOf(fleet, request).current.values()) {
+    ranked.most ??= mostTimes(spec, treeOf(view, ranked.root));
+    room += Math.min(ranked.most, membersAllowed(view, spec, ranked.root));
+    if (room >= count) return true;
+  }
+  return false;
+}
+
+/**
+ * Whether a host has room for so many at once.
+ * @param endOfLooks After so many looks at providers in all it is not counted any more: undefined, and the claims decide.
+ */
+export function roomForAll(
+  fleet: Fleet,
+  request: Request,
+  root: string,
+  count: number,
+  endOfLooks: number,
+): boolean | undefined {
+  const { rankings, view } = fleet;
+  const host = view.hosts.get(root);
+  if (host === undefined) return false;
+  const ranked = shapeOf(fleet, request).current.get(root);
+  // Asked of every host, of several requests: what is known is not looked at again.
+  if (ranked !== undefined && count >= ranked.tooMany) return false;
+  const tree = treeOf(view, root);
+  if (rankings.limits.length > 0 && instancesLeft(rankings, request, factsOf(view, host, tree)) < count) return false;
+  const known = ranked?.holds ?? null;
+  if (known !== null) {
+    if (known.times >= count) return true;
+    if (!known.isWhole && known.count === count) return undefined;
+  }
+  const most = ranked?.most ?? mostTimes(request.spec, tree);
+  if (ranked !== undefined) ranked.most = most;
+  if (most < count) return false;
+  if (effort.looks > endOfLooks) return undefined;
+  const endOfThis = effort.looks + MAX_LOOKS_TO_COUNT;
+  const times = timesIn(request.spec, tree, count, true, endOfThis);
+  const isWhole = times >= count || effort.looks <= endOfThis;
+  if (ranked !== undefined) {
+    ranked.holds = { count, times, isWhole };
+    if (isWhole && times < count) ranked.tooMany = times + 1;
+  }
+  return isWhole ? times >= count : undefined;
+}

@@ -1,0 +1,362 @@
+// Hosts in boxes of those that are alike: a k-d tree. Of each box it is known between which bounds all that counts of its
+// hosts lies, so whoever looks for the best of them, or counts those that have room, looks into few boxes whatever is asked
+// for. A host that changes is put into the box where it belongs then, and set apart from those that it was like till then.
+// Where many have gone to other boxes since they were divided, which was done by what they were like at that time, they are
+// divided anew.
+
+import type { Slots } from '../view/slots.ts';
+
+/** What counts of hosts, each by slot. */
+export interface Measures {
+  values: readonly Float64Array[];
+  /** How far hosts are apart that lie between two values of a measure; those that are not apart are not divided by it. */
+  distance(measure: number, least: number, most: number): number;
+}
+
+export interface Box {
+  count: number;
+  /** The least and the most of each measure among its hosts. */
+  readonly bounds: number[];
+  /** The least tie of its hosts, and the least of those that all schedulers have in common. */
+  tie: number;
+  commonTie: number;
+  /** Of one that is not divided. */
+  slots: number[] | null;
+  division: Division | null;
+  /** The one of which it is a half. */
+  whole: Box | null;
+  /** How many hosts have come since it was divided. */
+  came: number;
+}
+
+interface Division {
+  /** The measure by which it is divided; `BY_TIE`: its hosts are alike, as far as distances tell. */
+  readonly by: number;
+  /** The upper half has those that are not below this. */
+  readonly at: number;
+  lower: Box;
+  upper: Box;
+}
+
+const BY_TIE = -1;
+
+/** With how many hosts a box is divided, and with how many it is not any more; so many has one at most that is new. */
+const DIVIDED_BEYOND = 24;
+const UNDIVIDED_TO = 8;
+const MOST_AT_FIRST = 16;
+/** By so many hosts of a box, or a few less, it is decided how it is divided. */
+const MOST_COMPARED = 64;
+/** So many may have come, for each host that a box has and beyond, before it is divided anew. */
+const MAY_COME = { forEach: 1, beyond: 64 } as const;
+
+/** The hosts of one place, such as a cell. */
+export class Boxes {
+  root: Box | null = null;
+  readonly #slots: Slots;
+  readonly #measures: Measures;
+  /** The bounds of a box without hosts. */
+  readonly #unbounded: readonly number[];
+  /** The box of each host, by slot, of all places. */
+  readonly #boxes: (Box | undefined)[];
+
+  constructor(slots: Slots, measures: Measures, boxes: (Box | undefined)[]) {
+    this.#slots = slots;
+    this.#measures = measures;
+    this.#unbounded = measures.values.flatMap(() => [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY]);
+    this.#boxes = boxes;
+  }
+
+  /** Puts many in at once, where there are none. */
+  fill(slots: number[]): void {
+    this.root = this.#newBox(null);
+    this.#fill(this.root, slots);
+  }
+
+  add(slot: number): void {
+    this.root ??= this.#newBox(null);
+    const box = this.#boxFor(slot);
+    const slots = box.slots as number[];
+    slots.push(slot);
+    this.#boxes[slot] = box;
+    let crowded: Box | null = null;
+    for (let one: Box | null = box; one !== null; one = one.whole) {
+      one.count += 1;
+      one.came += 1;
+      this.#stretch(one, slot);
+      if (isCrowded(one)) crowded = one;
+    }
+    if (crowded !== null) this.#fill(crowded, slotsIn(crowded));
+    else if (box.count > DIVIDED_BEYOND) this.#fill(box, slots);
+  }
+
+  remove(slot: number): void {
+    const box = this.#boxes[slot] as Box;
+    this.#boxes[slot] = undefined;
+    const slots = box.slots as number[];
+    const last = slots.pop() as number;
+    if (last !== slot) slots[slots.indexOf(slot)] = last;
+    let emptied: Box | null = null;
+    for (let one: Box | null = box; one !== null; one = one.whole) {
+      one.count -= 1;
+      if (one.count <= UNDIVIDED_TO && one.division !== null) emptied = one;
+    }
+    if (this.root?.count === 0) this.root = null;
+    else if (emptied !== null) {
+      this.#fill(emptied, slotsIn(emptied));
+      if (emptied.whole !== null) this.#refit(emptied.whole);
+    } else if (box.count === 0) this.#dissolve(box.whole as Box, box);
+    else this.#refit(box);
+  }
+
+  /** A host of these has other measures than it had. */
+  move(slot: number): void {
+    const box = this.#boxes[slot] as Box;
+    if (box === this.#boxFor(slot)) return this.#refit(box);
+    this.remove(slot);
+    this.add(slot);
+  }
+
+  /** The box where a host belongs; a new one, where it is not like those with which it stood or would stand. */
+  #boxFor(slot: number): Box {
+    let box = this.root as Box;
+    let isLikeThese = false;
+    while (box.division !== null) {
+      const { by, at, lower, upper } = box.division;
+      if (by === BY_TIE && !isLikeThese) {
+        const apart = this.#farthestWith(box, slot);
+        if (apart !== BY_TIE) return this.#setApart(box, apart, slot);
+        isLikeThese = true;
+      }
+      box = (this.#valuesBy(by)[slot] as number) < at ? lower : upper;
+    }
+    return box;
+  }
+
+  /**
+   * An empty box beside one whose hosts are alike, for a host that is not. They are divided in the middle between both, so
+   * that of hosts of which each is a little nearer than the last as many boxes stand in one another as it takes halvings to
+   * come as near.
+   */
+  #setApart(alike: Box, by: number, slot: number): Box {
+    const { count, bounds, tie, commonTie, whole } = alike;
+    const [least, most] = [bounds[2 * by] as number, bounds[2 * by + 1] as number];
+    const value = this.#valuesBy(by)[slot] as number;
+    const isAbove = value > most;
+    const at = isAbove ? middleOf(most, value) : middleOf(value, least);
+    const both: Box = { count, bounds: bounds.slice(), tie, commonTie, slots: null, division: null, whole, came: 0 };
+    const apart = this.#newBox(both);
+    both.division = { by, at, lower: isAbove ? alike : apart, upper: isAbove ? apart : alike };
+    this.#replace(alike, both);
+    alike.whole = both;
+    return apart;
+  }
+
+  /** Of a box of which a half is empty only the other half is left. */
+  #dissolve(box: Box, empty: Box): void {
+    const { lower, upper } = box.division as Division;
+    const other = lower === empty ? upper : lower;
+    this.#replace(box, other);
+    other.whole = box.whole;
+    if (other.whole !== null) this.#refit(other.whole);
+  }
+
+  /** Puts another box in the place of one. */
+  #replace(box: Box, other: Box): void {
+    const { whole } = box;
+    if (whole === null) {
+      this.root = other;
+      return;
+    }
+    const division = whole.division as Division;
+    if (division.lower === box) division.lower = other;
+    else division.upper = other;
+  }
+
+  #newBox(whole: Box | null): Box {
+    const bounds = this.#unbounded.slice();
+    const [tie, commonTie] = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY];
+    return { count: 0, bounds, tie, commonTie, slots: [], division: null, whole, came: 0 };
+  }
+
+  /** Widens the bounds of a box so that a host is within them. */
+  #stretch(box: Box, slot: number): void {
+    const { bounds } = box;
+    const { values } = this.#measures;
+    for (let measure = 0; measure < values.length; measure += 1) {
+      const value = (values[measure] as Float64Array)[slot] as number;
+      const place = 2 * measure;
+      if (value < (bounds[place] as number)) bounds[place] = value;
+      if (value > (bounds[place + 1] as number)) bounds[place + 1] = value;
+    }
+    box.tie = Math.min(box.tie, this.#slots.ties[slot] as number);
+    box.commonTie = Math.min(box.commonTie, this.#slots.commonTies[slot] as number);
+  }
+
+  /** Finds the bounds of a box anew, and of those that it is part of. */
+  #refit(box: Box): void {
+    let one: Box | null = box;
+    if (one.slots !== null) {
+      clear(one);
+      for (const slot of one.slots) this.#stretch(one, slot);
+      one = one.whole;
+    }
+    for (; one !== null; one = one.whole) if (!embrace(one, one.division as Division)) return;
+  }
+
+  /**
+   * Has a box hold these hosts and no others, divided by what they are like.
+   * @param areAlike It is known that they are.
+   */
+  #fill(box: Box, slots: number[], areAlike = false): void {
+    box.count = slots.length;
+    box.came = 0;
+    const halves = slots.length <= MOST_AT_FIRST ? null : this.#halved(slots, areAlike);
+    if (halves === null) {
+      box.division = null;
+      box.slots = slots;
+      clear(box);
+      for (const slot of slots) {
+        this.#boxes[slot] = box;
+        this.#stretch(box, slot);
+      }
+      return;
+    }
+    const { by, at, below, above } = halves;
+    const division = { by, at, lower: this.#newBox(box), upper: this.#newBox(box) };
+    this.#fill(division.lower, below, by === BY_TIE);
+    this.#fill(division.upper, above, by === BY_TIE);
+    box.slots = null;
+    box.division = division;
+    embrace(box, division);
+  }
+
+  /** Hosts by the measure in which they are farthest apart, in halves as far as that is seen of some; null: they are alike. */
+  #halved(slots: readonly number[], areAlike: boolean) {
+    const step = Math.ceil(slots.length / MOST_COMPARED);
+    const some = step === 1 ? slots : slots.filter((_, place) => place % step === 0);
+    const by = areAlike ? BY_TIE : this.#farthestAmong(some, slots);
+    const values = this.#valuesBy(by);
+    const at = aboveLeast(some, values) ?? aboveLeast(slots, values);
+    if (at === null) return null;
+    const below: number[] = [];
+    const above: number[] = [];
+    for (const slot of slots) ((values[slot] as number) < at ? below : above).push(slot);
+    return { by, at, below, above };
+  }
+
+  /** The measure in which hosts are farthest apart, as far as that is seen of some, if these are apart at all. */
+  #farthestAmong(some: readonly number[], all: readonly number[]): number {
+    const compared = this.#newBox(null);
+    for (const slot of some) this.#stretch(compared, slot);
+    const by = this.#farthestIn(compared);
+    if (by !== BY_TIE || some === all) return by;
+    for (const slot of all) this.#stretch(compared, slot);
+    return this.#farthestIn(compared);
+  }
+
+  /** The measure in which the hosts of a box and one more are farthest apart. */
+  #farthestWith({ bounds }: Box, slot: number): number {
+    const compared = this.#newBox(null);
+    for (let place = 0; place < bounds.length; place += 1) compared.bounds[place] = bounds[place] as number;
+    this.#stretch(compared, slot);
+    return this.#farthestIn(compared);
+  }
+
+  /** The measure in which the hosts of a box are farthest apart. */
+  #farthestIn(box: Box): number {
+    let by = BY_TIE;
+    let farthest = 0;
+    for (let measure = 0; measure < this.#measures.values.length; measure += 1) {
+      const [least, most] = [box.bounds[2 * measure] as number, box.bounds[2 * measure + 1] as number];
+      const distance = least === most ? 0 : this.#measures.distance(measure, least, most);
+      if (distance <= farthest) continue;
+      by = measure;
+      farthest = distance;
+    }
+    return by;
+  }
+
+  /** By what hosts are divided, by slot. */
+  #valuesBy(by: number): ArrayLike<number> {
+    return by === BY_TIE ? this.#slots.ties : (this.#measures.values[by] as Float64Array);
+  }
+}
+
+function isCrowded({ came, count, division }: Box): boolean {
+  if (division === null || division.by === BY_TIE) return false;
+  return came > MAY_COME.forEach * count + MAY_COME.beyond;
+}
+
+/** More than the less of two values, and not more than the other. */
+function middleOf(less: number, more: number): number {
+  const middle = less + (more - less) / 2;
+  return middle > less && middle < more ? middle : more;
+}
+
+function clear(box: Box): void {
+  const { bounds } = box;
+  for (let place = 0; place < bounds.length; place += 2) {
+    bounds[place] = Number.POSITIVE_INFINITY;
+    bounds[place + 1] = Number.NEGATIVE_INFINITY;
+  }
+  box.tie = Number.POSITIVE_INFINITY;
+  box.commonTie = Number.POSITIVE_INFINITY;
+}
+
+/** Sets the bounds of a box by those of its halves; answers whether they were others. */
+function embrace(box: Box, { lower, upper }: Division): boolean {
+  const { bounds } = box;
+  let isOther = false;
+  for (let place = 0; place < bounds.length; place += 2) {
+    const least = Math.min(lower.bounds[place] as number, upper.bounds[place] as number);
+    const most = Math.max(lower.bounds[place + 1] as number, upper.bounds[place + 1] as number);
+    if (least !== bounds[place] || most !== bounds[place + 1]) isOther = true;
+    bounds[place] = least;
+    bounds[place + 1] = most;
+  }
+  const tie = Math.min(lower.tie, upper.tie);
+  const commonTie = Math.min(lower.commonTie, upper.commonTie);
+  if (tie !== box.tie || commonTie !== box.commonTie) isOther = true;
+  box.tie = tie;
+  box.commonTie = commonTie;
+  return isOther;
+}
+
+/** All hosts of a box. */
+export function slotsIn(box: Box): number[] {
+  const found: number[] = [];
+  const gather = ({ slots, division }: Box): void => {
+    if (slots !== null) for (const slot of slots) found.push(slot);
+    if (division === null) return;
+    gather(division.lower);
+    gather(division.upper);
+  };
+  gather(box);
+  return found;
+}
+
+/** The host of a box that stands at a position, in no order that means anything. */
+export function hostAt(box: Box, position: number): number {
+  let one = box;
+  let rest = position;
+  while (one.division !== null) {
+    const { lower, upper } = one.division;
+    if (rest < lower.count) one = lower;
+    else {
+      rest -= lower.count;
+      one = upper;
+    }
+  }
+  return (one.slots as number[])[rest] as number;
+}
+
+/** The value in the middle of what some hosts have, or the next that is above the least; null: it is the same of all. */
+function aboveLeast(slots: readonly number[], values: ArrayLike<number>): number | null {
+  const inOrder = Float64Array.from(slots, (slot) => values[slot] as number).sort();
+  const least = inOrder[0] as number;
+  for (let place = inOrder.length >> 1; place < inOrder.length; place += 1) {
+    const value = inOrder[place] as number;
+    if (value > least) return value;
+  }
+  return null;
+}

@@ -1,0 +1,243 @@
+// Requests that differ in nothing but the amounts that they ask of one unnamed group are a family. What its members go by
+// of a host that alone could serve them, and none of its children, is a few numbers, which are kept here for all of them, and
+// by which such hosts stand in boxes of those that are alike. So the amounts that are asked for, and how many different ones
+// there are, make no difference to what a choice costs. Other hosts are looked at as usual.
+
+import type { Allocation } from '../../../machines/instance-build.ts';
+import type { RequestSpec, ResourceGroup } from '../../messages/common.ts';
+import type { Refusal } from '../../messages/placement.ts';
+import { asksOfRoot, unmet, unmetByRoot } from '../../placement/conditions.ts';
+import type { Provider } from '../../placement/providers.ts';
+import { type Asked, refusedBy } from '../filters/filter.ts';
+import type { Slots } from '../view/slots.ts';
+import { treeOf, type View } from '../view/view.ts';
+import { factsOf, lookAgainAt } from '../view/view-hosts.ts';
+import { classOfFree } from '../weighers/free.ts';
+import { freeShare } from '../weighers/free-share.ts';
+import { packDevices } from '../weighers/pack-devices.ts';
+import { spareDevices } from '../weighers/spare-devices.ts';
+import {
+  type AskedWeigher,
+  changeOf,
+  contributionOf,
+  multiplierFor,
+  type Overrides,
+  type Weigher,
+} from '../weighers/weigher.ts';
+import type { Obstacle } from './census.ts';
+import { FamilyHosts, KIND } from './family-hosts.ts';
+import { lookAgainFor } from './judging.ts';
+
+/** Weighers that say the same whatever amounts are asked where none of the children serves. */
+const OF_DEVICES: ReadonlySet<Weigher['weigh']> = new Set([packDevices.weigh, spareDevices.weigh]);
+
+/** One resource class, by slot. */
+export interface Column {
+  readonly resourceClass: string;
+  /** The place of the first of these among the measures of its family, in which they follow one another. */
+  readonly at: number;
+  /** What is left; below nothing where more is used than there is. */
+  free: Float64Array;
+  capacity: Float64Array;
+  /** Which part of it is left. */
+  share: Float64Array;
+  /** The most that one allocation may have. */
+  maxUnit: Float64Array;
+  /** Not among the measures: by this it is told exactly how much is missing, while `free` is rounded. */
+  used: Float64Array;
+}
+
+/** Where a column has each of its measures. */
+export const OF_COLUMN = { free: 0, capacity: 1, share: 2, maxUnit: 3 } as const;
+const MEASURES_OF_COLUMN = 4;
+
+/** The least distance that counts: hosts are divided by this only where they differ in nothing else. */
+const HARDLY_APART = Number.MIN_VALUE;
+
+/** What a weigher goes by: what is left of all classes, or of one, or nothing that depends on amounts. */
+type GoesBy = 'all-classes' | Column | null;
+
+/** What a weigher has in a host, by slot: what it counts for, or how much that counts by which it goes. */
+interface Said {
+  readonly asked: AskedWeigher;
+  readonly goesBy: GoesBy;
+  /** Its place among the measures of its family. */
+  readonly at: number;
+  values: Float64Array;
+  /** On no host it ever was more or less than nothing. */
+  isNothing: boolean;
+}
+
+export interface Family {
+  /** Names it among all. */
+  readonly key: string;
+  readonly spec: RequestSpec;
+  readonly filters: readonly Asked[];
+  readonly slots: Slots;
+  readonly columns: readonly Column[];
+  readonly said: readonly Said[];
+  readonly hosts: FamilyHosts;
+  /** The position in the changes up to which this is true. */
+  seen: number;
+  /** By which count of choices it was used last. */
+  usedAt: number;
+}
+
+type Parts = Pick<Family, 'spec' | 'filters'> & { readonly weighers: readonly AskedWeigher[] };
+
+/** The group that all is asked of, where a request is of a kind that a family is made for. */
+function groupOf({ spec, filters, weighers }: Parts): ResourceGroup | null {
+  const [group] = spec.groups;
+  if (group === undefined || spec.groups.length > 1 || group.name !== '') return null;
+  if (Object.keys(group.resources).length === 0) return null;
+  const isTold = filters.every(({ filter }) => filter.goesBy !== undefined) && weighers.every(isToldByNumbers);
+  return isTold ? group : null;
+}
+
+function isToldByNumbers({ weigher }: AskedWeigher): boolean {
+  const { ignoresAmounts, weigh } = weigher;
+  if (ignoresAmounts === true || weigh === freeShare.weigh || OF_DEVICES.has(weigh)) return true;
+  return classOfFree(weigher) !== undefined;
+}
+
+/** Names the family of a request; undefined: it has none. */
+export function familyKeyOf(parts: Parts, ...others: readonly unknown[]): string | undefined {
+  const group = groupOf(parts);
+  if (group === null) return undefined;
+  const classes = Object.keys(group.resources).sort();
+  return JSON.stringify([{ ...parts.spec, groups: [{ ...group, resources: classes }] }, ...others]);
+}
+
+export function newFamily(key: string, { spec, filters, weighers }: Parts, slots: Slots, view: View): Family {
+  const [group] = spec.groups as [ResourceGroup];
+  const none = new Float64Array(0);
+  const byFree = weighers.flatMap(({ weigher }) => classOfFree(weigher) ?? []);
+  const classes = [...new Set([...Object.keys(group.resources), ...byFree])].sort();
+  const columns = classes.map((resourceClass, place): Column => {
+    const at = MEASURES_OF_COLUMN * place;
+    return { resourceClass, at, free: none, capacity: none, share: none, maxUnit: none, used: none };
+  });
+  const goesBy = ({ weigher }: AskedWeigher): GoesBy =>
+    weigher.weigh === freeShare.weigh
+      ? 'all-classes'
+      : (columns.find(({ resourceClass }) => resourceClass === classOfFree(weigher)) ?? null);
+  const first = MEASURES_OF_COLUMN * columns.length;
+  const said = weighers.map((asked, place): Said => {
+    return { asked, goesBy: goesBy(asked), at: first + place, values: none, isNothing: true };
+  });
+  const measures = { values: [], distance };
+  const family: Family = {
+    ...{ key, spec, filters, slots, columns, said, seen: -1, usedAt: 0 },
+    hosts: new FamilyHosts(slots, view, measures),
+  };
+  return family;
+
+  /** By what counts in weight, and hosts of one kind by themselves; what else differs as a rule follows from that. */
+  function distance(measure: number, least: number, most: number): number {
+    if (measure >= first) return most - least;
+    const ofColumn = measure % MEASURES_OF_COLUMN;
+    if (ofColumn === OF_COLUMN.share) return most - least;
+    const isOfKind = ofColumn === OF_COLUMN.capacity || ofColumn === OF_COLUMN.maxUnit;
+    return isOfKind ? (most - least) / most : HARDLY_APART;
+  }
+}
+
+const widened = (values: Float64Array, size: number): Float64Array<ArrayBuffer> => {
+  const wider = new Float64Array(size);
+  wider.set(values);
+  return wider;
+};
+
+function widen({ columns, said, hosts }: Family, size: number): void {
+  for (const column of columns) {
+    column.free = widened(column.free, size);
+    column.capacity = widened(column.capacity, size);
+    column.share = widened(column.share, size);
+    column.maxUnit = widened(column.maxUnit, size);
+    column.used = widened(column.used, size);
+  }
+  for (const one of said) one.values = widened(one.values, size);
+  hosts.measures.values = [
+    ...columns.flatMap(({ free, capacity, share, maxUnit }) => [free, capacity, share, maxUnit]),
+    ...said.map(({ values }) => values),
+  ];
+}
+
+/** Has the family know all hosts as they are now. */
+export function keepUp(family: Family, view: View, overrides: Overrides, changed: readonly number[]): void {
+  const { slots, hosts, columns } = family;
+  if ((columns[0]?.free.length ?? 0) < slots.size) widen(family, Math.ceil(slots.size * 1.25));
+  hosts.setApart();
+  const lookAtAll = () => {
+    for (const slot of changed) look(family, slot, view, overrides);
+  };
+  if (family.seen < 0) hosts.putAll(lookAtAll);
+  else lookAtAll();
+}
+
+/** Looks at one host. */
+function look(family: Family, slot: number, view: View, overrides: Overrides): void {
+  const { spec, filters, columns, said, slots, hosts } = family;
+  const root = slots.roots[slot] as string;
+  const host = view.hosts.get(root);
+  if (host === undefined) return hosts.putAside(slot, KIND.none);
+  const tree = treeOf(view, root);
+  const [provider] = tree;
+  if (provider?.spec.id !== root) return hosts.putAside(slot, KIND.other);
+  const facts = factsOf(view, host, tree);
+  lookAgainFor(view, root, filters, facts);
+  const refused = refusedBy(filters, facts);
+  if (refused !== null) return hosts.putRefused(slot, refused.refusal);
+  const ofRoot = asksOfRoot(spec) ? unmetByRoot(spec, provider) : null;
+  if (ofRoot !== null) return hosts.putRefused(slot, obstacleOf(ofRoot));
+  if (isSpread(columns, tree) || !note(columns, slot, provider)) return hosts.putAside(slot, KIND.other);
+  const [group] = spec.groups as [ResourceGroup];
+  if (unmet(group, [provider], provider) !== null) return putUnmet(family, slot, group, provider);
+  const allocations: Allocation[] = [{ provider: root, group: '', resources: group.resources }];
+  const candidate = { host: facts, tree, allocations };
+  for (const one of said) {
+    const { asked, goesBy } = one;
+    const { weigher } = asked;
+    const value =
+      goesBy !== null ? multiplierFor(weigher, facts, overrides) : contributionOf(asked, candidate, overrides);
+    one.values[slot] = value;
+    if (value !== 0) one.isNothing = false;
+    const at = weigher.changesAt === undefined ? null : changeOf(weigher, facts);
+    if (at !== null && at > view.now) lookAgainAt(view, root, at);
+  }
+  hosts.putPlain(slot, host.cell);
+}
+
+/** Whether others than the host itself have something of what is asked. */
+function isSpread(columns: readonly Column[], tree: readonly Provider[]): boolean {
+  for (let place = 1; place < tree.length; place += 1) {
+    const { stocks } = tree[place] as Provider;
+    for (const { resourceClass } of columns) if (stocks.has(resourceClass)) return true;
+  }
+  return false;
+}
+
+/** As misfit.ts has it: what each server must meet is asked with the first class, what all must meet together at last. */
+function putUnmet({ hosts, said }: Family, slot: number, group: ResourceGroup, provider: Provider): void {
+  const ofEach = unmet({ ...group, required: [], anyOf: [] }, [provider], provider);
+  // None is weighed: it is divided from others by what it is short of alone.
+  for (const { values } of said) values[slot] = 0;
+  const obstacle = obstacleOf(ofEach ?? (unmet(group, [provider], provider) as Refusal));
+  hosts.putUnmet(slot, obstacle, ofEach === null ? Object.keys(group.resources).length : 1);
+}
+
+const obstacleOf = ({ code, condition, message }: Refusal): Obstacle => ({ code, about: condition, message });
+
+/** Notes how much there is of each class; false where that does not tell all. */
+function note(columns: readonly Column[], slot: number, { stocks }: Provider): boolean {
+  for (const { resourceClass, free, capacity, share, maxUnit, used } of columns) {
+    const stock = stocks.get(resourceClass);
+    if (stock === undefined || stock.inventory.min_unit > 1 || stock.inventory.step_size !== 1) return false;
+    free[slot] = stock.capacity - stock.used;
+    capacity[slot] = stock.capacity;
+    share[slot] = stock.capacity > 0 ? Math.max(0, stock.capacity - stock.used) / stock.capacity : 0;
+    maxUnit[slot] = stock.inventory.max_unit;
+    used[slot] = stock.used;
+  }
+  return true;
+}

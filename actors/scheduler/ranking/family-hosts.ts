@@ -1,0 +1,179 @@
+// Where the hosts of a family stand: those of which numbers tell all in boxes of each cell; those that are refused whatever the
+// amounts by what refuses them, which is the same for all of its members; those that lack a trait or the like in boxes too, by
+// what they lack, since a request may find them short of a class first; and which are left that each member looks at itself.
+
+import { isShardSilent } from '../view/silence.ts';
+import type { Slots } from '../view/slots.ts';
+import type { View } from '../view/view.ts';
+import { type Box, Boxes, type Measures } from './boxes.ts';
+import { keyOf, type Obstacle } from './census.ts';
+import { type Hearing, Stands } from './stands.ts';
+
+/** What is known of a host. */
+export const KIND = {
+  /** It must be looked at itself. */
+  other: 0,
+  /** Its numbers tell all. */
+  plain: 1,
+  /** It is refused, whatever the amounts. */
+  refused: 2,
+  /** It is refused for a trait or the like, unless it is short of a class that is asked for before that. */
+  unmet: 3,
+  /** It is none, or no more. */
+  none: 4,
+} as const;
+
+/** Hosts that are told by numbers and stand together. */
+interface Place {
+  readonly boxes: Boxes;
+}
+
+/** Those of a cell: those that were heard lately, or those that are silent. */
+export interface PlaceOfCell extends Place {
+  readonly cell: string;
+}
+
+/** Those that are refused for what they are, unless they are short of one of the first few classes. */
+export interface PlaceOfUnmet extends Place {
+  readonly obstacle: Obstacle;
+  readonly classes: number;
+}
+
+interface ToBePut {
+  readonly slot: number;
+  readonly place: Place;
+}
+
+export class FamilyHosts {
+  /** Those that are refused whatever the amounts. */
+  readonly refused: Stands;
+  /** The slots of those that must be looked at themselves. */
+  readonly others = new Set<number>();
+  readonly measures: Measures;
+  readonly #slots: Slots;
+  readonly #view: View;
+  /** By slot. */
+  readonly #kinds: number[] = [];
+  readonly #places: (Place | undefined)[] = [];
+  readonly #boxes: (Box | undefined)[] = [];
+  readonly #byCell: Record<Hearing, Map<string, PlaceOfCell>> = { heard: new Map(), silent: new Map() };
+  readonly #unmet = new Map<string, PlaceOfUnmet>();
+  /** Those that are told by numbers and stand in no box yet; null: all others do. */
+  #toBePut: ToBePut[] | null = null;
+  /** The placement shards whose hosts stand apart. */
+  #silentShards: ReadonlySet<number>;
+
+  constructor(slots: Slots, view: View, measures: Measures) {
+    this.#slots = slots;
+    this.#view = view;
+    this.measures = measures;
+    this.refused = new Stands(slots, view);
+    this.#silentShards = view.silentShards;
+  }
+
+  kindOf(slot: number): number {
+    return this.#kinds[slot] ?? KIND.none;
+  }
+
+  /** Its numbers tell all of a host: it stands with those that it is like. */
+  putPlain(slot: number, cell: string): void {
+    this.#put(slot, KIND.plain, this.#placeFor(slot, cell));
+  }
+
+  /** @param classes Of how many classes, of those that a request asks for first, it is told before what stands in the way. */
+  putUnmet(slot: number, obstacle: Obstacle, classes: number): void {
+    this.#put(slot, KIND.unmet, this.#placeOfUnmet(obstacle, classes));
+  }
+
+  #put(slot: number, kind: number, place: Place): void {
+    this.#setKind(slot, kind);
+    this.refused.leave(slot);
+    if (this.#toBePut !== null) return void this.#toBePut.push({ slot, place });
+    const before = this.#places[slot];
+    if (before === place) return place.boxes.move(slot);
+    before?.boxes.remove(slot);
+    this.#places[slot] = place;
+    place.boxes.add(slot);
+  }
+
+  /** Has all hosts put by somebody who does it for the first time: their boxes are made in one go then. */
+  putAll(put: () => void): void {
+    const toBePut: ToBePut[] = [];
+    this.#toBePut = toBePut;
+    try {
+      put();
+    } finally {
+      this.#toBePut = null;
+    }
+    const byPlace = new Map<Place, number[]>();
+    for (const { slot, place } of toBePut) {
+      this.#places[slot] = place;
+      const slots = byPlace.get(place);
+      if (slots === undefined) byPlace.set(place, [slot]);
+      else slots.push(slot);
+    }
+    for (const [{ boxes }, slots] of byPlace) boxes.fill(slots);
+  }
+
+  putRefused(slot: number, obstacle: Obstacle): void {
+    this.putAside(slot, KIND.refused);
+    this.refused.refuse(slot, obstacle);
+  }
+
+  /** Nothing is told of it. */
+  putAside(slot: number, kind: number): void {
+    this.#setKind(slot, kind);
+    this.refused.leave(slot);
+    this.#places[slot]?.boxes.remove(slot);
+    this.#places[slot] = undefined;
+  }
+
+  /** Those of some cells, or of all. */
+  placesOf(hearing: Hearing, cells?: readonly string[]): Iterable<PlaceOfCell> {
+    const all = this.#byCell[hearing];
+    return cells === undefined ? all.values() : cells.flatMap((cell) => all.get(cell) ?? []);
+  }
+
+  placesOfUnmet(): Iterable<PlaceOfUnmet> {
+    return this.#unmet.values();
+  }
+
+  /** Puts hosts apart anew where other shards are silent than were. */
+  setApart(): void {
+    if (this.#silentShards === this.#view.silentShards) return;
+    this.#silentShards = this.#view.silentShards;
+    for (const [slot, place] of this.#places.entries()) {
+      if (this.#kinds[slot] !== KIND.plain) continue;
+      const { cell } = place as PlaceOfCell;
+      if (this.#placeFor(slot, cell) !== place) this.putPlain(slot, cell);
+    }
+  }
+
+  #setKind(slot: number, kind: number): void {
+    if (kind === KIND.other) this.others.add(slot);
+    else this.others.delete(slot);
+    this.#kinds[slot] = kind;
+  }
+
+  #placeOfUnmet(obstacle: Obstacle, classes: number): PlaceOfUnmet {
+    const key = `${classes} ${keyOf(obstacle)}`;
+    let place = this.#unmet.get(key);
+    if (place === undefined) {
+      place = { obstacle, classes, boxes: new Boxes(this.#slots, this.measures, this.#boxes) };
+      this.#unmet.set(key, place);
+    }
+    return place;
+  }
+
+  #placeFor(slot: number, cell: string): PlaceOfCell {
+    const root = this.#slots.roots[slot] as string;
+    const isSilent = isShardSilent({ silentShards: this.#silentShards, shards: this.#view.shards }, root);
+    const places = this.#byCell[isSilent ? 'silent' : 'heard'];
+    let place = places.get(cell);
+    if (place === undefined) {
+      place = { cell, boxes: new Boxes(this.#slots, this.measures, this.#boxes) };
+      places.set(cell, place);
+    }
+    return place;
+  }
+}

@@ -1,0 +1,149 @@
+// What the numbers that a family keeps of its hosts come to for one of its members: of one host, and of a box of them, of
+// which it is told how good the best can be.
+
+import type { RequestSpec, ResourceGroup } from '../../messages/common.ts';
+import type { Box } from './boxes.ts';
+import { type Column, type Family, OF_COLUMN } from './families.ts';
+
+/** A resource class of a request, as its family knows it. */
+interface Demand {
+  readonly amount: number;
+  readonly column: Column;
+  /** Where boxes have their bounds of its measures. */
+  readonly at: number;
+}
+
+/** A request of a family: what it asks for, in the order in which it does. */
+export interface Member {
+  readonly known: Family;
+  readonly demands: readonly Demand[];
+}
+
+export function memberOf(known: Family, { groups }: RequestSpec): Member {
+  const { resources } = groups[0] as ResourceGroup;
+  const demands = Object.keys(resources).map((resourceClass): Demand => {
+    const column = known.columns.find((one) => one.resourceClass === resourceClass) as Column;
+    return { amount: resources[resourceClass] as number, column, at: 2 * column.at };
+  });
+  return { known, demands };
+}
+
+/** In place of a class that a host lacks. */
+export const LACKS_NOTHING = -1;
+
+/** The first class that a host cannot give as much of as is asked, by its place. */
+export function lackOn({ demands }: Member, slot: number): number {
+  for (let place = 0; place < demands.length; place += 1) {
+    const { amount, column } = demands[place] as Demand;
+    if (amount > (column.free[slot] as number) || amount > (column.maxUnit[slot] as number)) return place;
+  }
+  return LACKS_NOTHING;
+}
+
+/** What a host weighs that has no room, and the best of a box in which none has. */
+export const NO_ROOM = Number.NEGATIVE_INFINITY;
+
+/** What a host with room weighs, to the last digit as its weighers would say. */
+export function weightIn({ known: { said }, demands }: Member, slot: number): number {
+  // As `freeShare` says.
+  let least = 1;
+  for (const { amount, column } of demands) {
+    const free = column.free[slot] as number;
+    if (amount > free || amount > (column.maxUnit[slot] as number)) return NO_ROOM;
+    const share = (free - amount) / (column.capacity[slot] as number);
+    if (share < least) least = share;
+  }
+  let weight = 0;
+  for (const { goesBy, values, isNothing } of said) {
+    if (isNothing) continue;
+    const value = values[slot] as number;
+    if (goesBy === null) weight += value;
+    else if (value !== 0) weight += value * (goesBy === 'all-classes' ? least : left(demands, goesBy, slot));
+  }
+  return weight;
+}
+
+/** As `free` says. */
+function left(demands: readonly Demand[], { capacity, free, at }: Column, slot: number): number {
+  return shareLeft(capacity[slot] as number, free[slot] as number, takenOf(demands, at));
+}
+
+function takenOf(demands: readonly Demand[], at: number): number {
+  for (const { amount, column } of demands) if (column.at === at) return amount;
+  return 0;
+}
+
+function shareLeft(capacity: number, free: number, taken: number): number {
+  return capacity > 0 ? Math.max(0, Math.max(0, free) - taken) / capacity : 0;
+}
+
+/** By where the bounds of a column begin in those of a box: the least and the most of each of its measures. */
+export const LEAST = {
+  free: 2 * OF_COLUMN.free,
+  capacity: 2 * OF_COLUMN.capacity,
+  share: 2 * OF_COLUMN.share,
+  maxUnit: 2 * OF_COLUMN.maxUnit,
+} as const;
+export const MOST = {
+  free: LEAST.free + 1,
+  capacity: LEAST.capacity + 1,
+  share: LEAST.share + 1,
+  maxUnit: LEAST.maxUnit + 1,
+} as const;
+
+/** More than what sums of shares are rounded by. */
+const ROUNDED_BY = 1e-9;
+
+/**
+ * The most that a host of a box with room can weigh. Of a box of hosts that differ in nothing it is what they weigh, to the
+ * last digit.
+ */
+export function mostIn({ known: { said }, demands }: Member, { bounds, count }: Box): number {
+  if (count === 0) return NO_ROOM;
+  let least = 1;
+  for (const { amount, at } of demands) {
+    const free = bounds[at + MOST.free] as number;
+    if (amount > free || amount > (bounds[at + MOST.maxUnit] as number)) return NO_ROOM;
+    const largest = bounds[at + MOST.capacity] as number;
+    const share =
+      bounds[at + LEAST.capacity] === largest
+        ? (free - amount) / largest
+        : Math.max(0, (bounds[at + MOST.share] as number) - amount / largest) + ROUNDED_BY;
+    if (share < least) least = share;
+  }
+  let most = 0;
+  for (const { goesBy, at, isNothing } of said) {
+    if (isNothing) continue;
+    const value = bounds[2 * at + 1] as number;
+    if (goesBy === null) most += value;
+    else if (value > 0) most += value * (goesBy === 'all-classes' ? least : mostLeft(bounds, goesBy, demands));
+    else if (value < 0) {
+      most += value * (goesBy === 'all-classes' ? leastOfAll(bounds, demands) : leastLeft(bounds, goesBy, demands));
+    }
+  }
+  return most;
+}
+
+/** No host has a larger part of a class left. */
+function mostLeft(bounds: readonly number[], column: Column, demands: readonly Demand[]): number {
+  const at = 2 * column.at;
+  const taken = takenOf(demands, column.at);
+  const largest = bounds[at + MOST.capacity] as number;
+  if (bounds[at + LEAST.capacity] === largest) return shareLeft(largest, bounds[at + MOST.free] as number, taken);
+  return Math.max(0, (bounds[at + MOST.share] as number) - taken / largest) + ROUNDED_BY;
+}
+
+/** Every host has as large a part of a class left. */
+function leastLeft(bounds: readonly number[], column: Column, demands: readonly Demand[]): number {
+  const at = 2 * column.at;
+  const taken = takenOf(demands, column.at);
+  const smallest = bounds[at + LEAST.capacity] as number;
+  if (bounds[at + MOST.capacity] === smallest) return shareLeft(smallest, bounds[at + LEAST.free] as number, taken);
+  return smallest <= 0 ? 0 : Math.max(0, (bounds[at + LEAST.share] as number) - taken / smallest - ROUNDED_BY);
+}
+
+function leastOfAll(bounds: readonly number[], demands: readonly Demand[]): number {
+  let least = 1;
+  for (const { column } of demands) least = Math.min(least, leastLeft(bounds, column, demands));
+  return least;
+}

@@ -1,0 +1,405 @@
+// Why a request does not fit a host as the view has it: the first thing that really stands in the way, so that whoever
+// asked knows what to ask for instead.
+
+import type { Allocation } from '../../../machines/instance-build.ts';
+import { fit, fitAtOnce } from '../../fitting/fit.ts';
+import { type Choice, optionsOf, type Plan, planOf } from '../../fitting/fit-choices.ts';
+import type { RequestSpec, ResourceGroup } from '../../messages/common.ts';
+import type { Refusal } from '../../messages/placement.ts';
+import { asksOfRoot, unmet, unmetByRoot } from '../../placement/conditions.ts';
+import { fits, offUnitsBy, refusalOf, type Stock, unitAllowed } from '../../placement/inventory.ts';
+import type { Provider } from '../../placement/providers.ts';
+
+/** Why a request does not fit a tree: what stands in the way first, said of the provider that came nearest. */
+export function misfitOf(spec: RequestSpec, tree: readonly Provider[]): Refusal {
+  const alone = misfitOfOne(spec, tree);
+  if (alone !== null) return inAll(alone, spec, tree);
+  const { choices } = planOf(spec);
+  const spread = choices.find(({ ofAll }) => ofAll !== null);
+  const ofSpread = spread === undefined ? null : misfitOfSpread(spread, choices, tree);
+  if (ofSpread !== null) return ofSpread;
+  return shortOfClass(spec, tree) ?? misfitOfAll(spec, tree);
+}
+
+/** The same as far as it is seen at once. */
+export function plainMisfitOf(spec: RequestSpec, tree: readonly Provider[]): Refusal {
+  const alone = misfitOfOne(spec, tree);
+  if (alone !== null) return inAll(alone, spec, tree);
+  return shortOfClass(spec, tree) ?? plainMisfitOfAll(spec, tree);
+}
+
+/** What the host does not meet, or a group that nothing could serve if it were alone. */
+function misfitOfOne(spec: RequestSpec, tree: readonly Provider[]): Refusal | null {
+  const root = tree[0] as Provider;
+  const ofRoot = asksOfRoot(spec) ? unmetByRoot(spec, root) : null;
+  if (ofRoot !== null) return ofRoot;
+  const { ofHost, kinds } = planOf(spec);
+  for (const group of ofHost) {
+    const refusal = unmet(group, [root], root);
+    if (refusal !== null) return refusal;
+  }
+  for (const kind of kinds) {
+    const nearest = nearestTo(kind, tree);
+    if (nearest !== null) return misfitOfProvider(kind, nearest, root);
+  }
+  return null;
+}
+
+/**
+ * The provider that comes nearest to serving a choice, or null when one can serve it. Of several the same one, in whatever
+ * order schedulers have heard of them: so all of them say the same of a host.
+ */
+function nearestTo(kind: Choice, tree: readonly Provider[]): Provider | null {
+  const root = tree[0] as Provider;
+  let nearest = root;
+  let least = Number.POSITIVE_INFINITY;
+  for (const provider of tree) {
+    const distance = distanceOf(kind, provider, root);
+    if (distance === null) return null;
+    if (distance > least || distance === Number.POSITIVE_INFINITY) continue;
+    if (distance === least && (nearest === root || nearest.spec.name < provider.spec.name)) continue;
+    nearest = provider;
+    least = distance;
+  }
+  return nearest;
+}
+
+/** Farther than any share: what has enough, and would not do; and what never has as much as is asked, however little. */
+const FAR = 2 ** 40;
+const FARTHER = 2 * FAR;
+
+/**
+ * How far a provider is from serving a choice: that it lacks a class says least; being short says most, by the part of
+ * what is asked that is not there, as of two classes amounts cannot be compared, but where it would not do if it had
+ * enough, which says less than that one with enough would not. Null: it can serve.
+ */
+function distanceOf(choice: Choice, provider: Provider, root: Provider): number | null {
+  let distance = 0;
+  for (const { resourceClass, amount } of choice.demands) {
+    const stock = provider.stocks.get(resourceClass);
+    if (stock === undefined) return Number.POSITIVE_INFINITY;
+    distance = Math.max(distance, shareLacking(stock, amount));
+  }
+  const mayServe = isMet(choice, provider, root);
+  if (distance === 0) return mayServe ? null : FAR;
+  return mayServe ? distance : FARTHER + distance;
+}
+
+/** Which part of an amount is not there. */
+function shareLacking(stock: Stock, amount: number): number {
+  if (!unitAllowed(stock.inventory, amount)) {
+    const off = offUnitsBy(stock, amount);
+    return off === undefined ? FARTHER : off / amount;
+  }
+  return fits(stock, amount) ? 0 : (stock.used + amount - stock.capacity) / amount;
+}
+
+/** What a provider lacks most, of all that it lacks. */
+function misfitOfProvider({ demands, ofEach }: Choice, provider: Provider, root: Provider): Refusal | null {
+  let worst: Refusal | null = null;
+  let most = 0;
+  for (const { resourceClass, amount } of demands) {
+    const stock = provider.stocks.get(resourceClass);
+    const lacking = stock === undefined ? Number.POSITIVE_INFINITY : shareLacking(stock, amount);
+    if (lacking <= most) continue;
+    worst = refusalOf(provider.spec, resourceClass, stock, amount, 0);
+    most = lacking;
+  }
+  return worst ?? (ofEach === null ? null : unmet(ofEach, [provider], root));
+}
+
+const nearest = (refusals: readonly Refusal[]): Refusal =>
+  refusals.reduce((best, one) => (distanceBy(one) < distanceBy(best) ? one : best));
+
+const farthest = (refusals: readonly Refusal[]): Refusal =>
+  refusals.reduce((worst, one) => (distanceBy(one) > distanceBy(worst) ? one : worst));
+
+const distanceBy = ({ code, short }: Refusal): number =>
+  code === 'no-inventory' ? Number.POSITIVE_INFINITY : (short ?? 0);
+
+/** What the unnamed group asks of all that serve it together, and cannot have, though there is room for each class. */
+function misfitOfSpread(
+  { group, ofAll }: Choice,
+  choices: readonly Choice[],
+  tree: readonly Provider[],
+): Refusal | null {
+  const root = tree[0] as Provider;
+  const asked = ofAll as ResourceGroup;
+  const options = choices.filter((choice) => choice.group === group).map((choice) => optionsOf(choice, tree));
+  const able = [...new Set(options.flat())];
+  const refusal = unmet(asked, able, root);
+  if (refusal !== null) return misfitOfFull(asked, able, choices, tree) ?? refusal;
+  if (fit(aloneOf(group), tree) !== null) return null;
+  // What is asked is there, but not in what can serve all classes at once.
+  return unmet(asked, [...new Set(options.map(([first]) => first as Provider))], root);
+}
+
+/** What the nearest of those is short of that would meet the conditions of the unnamed group, beside all that have room. */
+function misfitOfFull(
+  asked: ResourceGroup,
+  able: readonly Provider[],
+  choices: readonly Choice[],
+  tree: readonly Provider[],
+): Refusal | null {
+  const root = tree[0] as Provider;
+  let nearest: Refusal | null = null;
+  let least = FAR;
+  for (const choice of choices) {
+    if (choice.ofAll !== asked) continue;
+    for (const provider of tree) {
+      const distance = distanceOf(choice, provider, root);
+      if (distance === null || distance >= least || unmet(asked, [...able, provider], root) !== null) continue;
+      nearest = misfitOfProvider(choice, provider, root);
+      least = distance;
+    }
+  }
+  return nearest;
+}
+
+/** A class of which all choices together ask for more than there is. */
+function shortOfClass(spec: RequestSpec, tree: readonly Provider[]): Refusal | null {
+  for (const resourceClass of planOf(spec).askers.keys()) {
+    if (!isAskedTwice(spec, resourceClass)) continue;
+    const lack = lackOf(resourceClass, spec, tree);
+    if (lack.asked > lack.free) return shortTogether('exceeds-capacity', resourceClass, lack, tree);
+  }
+  return null;
+}
+
+/** What is said of a class when all choices that ask for it lack more of it than the one that was looked at. */
+function inAll(alone: Refusal, spec: RequestSpec, tree: readonly Provider[]): Refusal {
+  const { code, short, resourceClass } = alone;
+  if (short === undefined || resourceClass === undefined || !isAskedTwice(spec, resourceClass)) return alone;
+  if (code === 'unit-constraint' && !isOfMaximum(alone, spec, tree)) return alone;
+  const lack = lackOf(resourceClass, spec, tree);
+  return lack.asked - lack.free > short ? shortTogether(code, resourceClass, lack, tree) : alone;
+}
+
+/** Whether what is refused is too much of a class, rather than too little or between two steps. */
+function isOfMaximum({ provider, resourceClass = '' }: Refusal, spec: RequestSpec, tree: readonly Provider[]): boolean {
+  const { min_unit = 1, step_size = 1 } =
+    tree.find(({ spec: { id } }) => id === provider)?.stocks.get(resourceClass)?.inventory ?? {};
+  const askers = planOf(spec).askers.get(resourceClass) ?? [];
+  return askers.every(({ amount }) => amount >= min_unit && amount % step_size === 0);
+}
+
+function isAskedTwice(spec: RequestSpec, resourceClass: string): boolean {
+  const askers = planOf(spec).askers.get(resourceClass) ?? [];
+  return askers.length > 1 || (askers[0]?.times ?? 0) > 1;
+}
+
+interface Lack {
+  readonly asked: number;
+  readonly free: number;
+}
+
+/**
+ * What all choices that ask for a class ask together, and the most that they can have: each has no more of it than one
+ * provider can give, and all of them no more than as many providers as they are. Of equal amounts each provider gives as
+ * many as it has room for, and the rest of its room to one that has less.
+ */
+function lackOf(resourceClass: string, spec: RequestSpec, tree: readonly Provider[]): Lack {
+  const root = tree[0] as Provider;
+  /** By the place of a provider in the tree. */
+  const rooms: number[] = tree.map(() => 0);
+  let choices = 0;
+  let asked = 0;
+  let had = 0;
+  const askers = planOf(spec).askers.get(resourceClass) ?? [];
+  for (const { choice, amount, times } of askers) {
+    let most = 0;
+    for (let place = 0; place < tree.length; place += 1) {
+      const provider = tree[place] as Provider;
+      const stock = provider.stocks.get(resourceClass);
+      if (stock === undefined || !isMet(choice, provider, root)) continue;
+      const room = roomOf(stock);
+      rooms[place] = room;
+      most = Math.max(most, room);
+    }
+    choices += times;
+    asked += times * amount;
+    had += times * Math.min(amount, most);
+  }
+  const equal = asked / choices;
+  let served = 0;
+  if (askers.every(({ amount }) => amount === equal)) {
+    for (const [place, room] of rooms.entries()) {
+      served += Math.floor(room / equal);
+      rooms[place] = room % equal;
+    }
+  }
+  if (served >= choices) return { asked, free: had };
+  const others = choices - served;
+  if (rooms.length > others) rooms.sort((one, other) => other - one);
+  let free = served * equal;
+  for (let place = 0; place < others && place < rooms.length; place += 1) free += rooms[place] as number;
+  return { asked, free: Math.min(had, free) };
+}
+
+function shortTogether(
+  code: Refusal['code'],
+  resourceClass: string,
+  { asked, free }: Lack,
+  [root]: readonly Provider[],
+): Refusal {
+  const { id, name } = (root as Provider).spec;
+  const short = asked - free;
+  const message =
+    `${asked} ${resourceClass}, which the groups ask together, exceed the most that they can have on '${name}'` +
+    `: ${free} (short by ${short})`;
+  return { code, message, provider: id, resourceClass, short };
+}
+
+const isMet = ({ ofEach }: Choice, provider: Provider, root: Provider): boolean =>
+  ofEach === null || unmet(ofEach, [provider], root) === null;
+
+/** The most that one claim can have of a provider. */
+const roomOf = ({ capacity, used, inventory }: Stock): number =>
+  Math.max(0, Math.min(Math.floor(capacity) - used, inventory.max_unit));
+
+/** Requests that ask for less than another does; hosts are many, so they are made once. */
+interface Looser {
+  readonly ofNoSubtree: RequestSpec;
+  readonly together: RequestSpec;
+  /** The first groups alone, one more each time, under no group policy. */
+  readonly beginnings: readonly RequestSpec[];
+}
+
+/** A group of a request, and the request without it. */
+interface Exchange {
+  readonly group: ResourceGroup;
+  readonly others: RequestSpec;
+}
+
+const looser = new WeakMap<RequestSpec, Looser>();
+const exchanges = new WeakMap<RequestSpec, readonly Exchange[]>();
+const alone = new WeakMap<ResourceGroup, RequestSpec>();
+
+function looserOf(spec: RequestSpec): Looser {
+  let known = looser.get(spec);
+  if (known === undefined) {
+    const { groups } = spec;
+    const together: RequestSpec = { ...spec, groupPolicy: 'none', sameSubtree: [] };
+    const beginnings = groups.map((_, last) => ({ ...together, groups: groups.slice(0, last + 1) }));
+    known = { ofNoSubtree: { ...spec, sameSubtree: [] }, together, beginnings };
+    looser.set(spec, known);
+  }
+  return known;
+}
+
+/** All groups but the last, those that are alike once. */
+function exchangesOf(spec: RequestSpec): readonly Exchange[] {
+  let known = exchanges.get(spec);
+  if (known === undefined) {
+    const { choices } = planOf(spec);
+    const kindOf = (group: ResourceGroup) => choices.find((choice) => choice.group === group)?.kind;
+    const { groups } = spec;
+    known = groups
+      .filter((group, at) => groups.findLastIndex((other) => kindOf(other) === kindOf(group)) === at)
+      .slice(0, -1)
+      .map((group) => ({ group, others: { ...spec, groups: groups.filter((one) => one !== group) } }));
+    exchanges.set(spec, known);
+  }
+  return known;
+}
+
+function aloneOf(group: ResourceGroup): RequestSpec {
+  let known = alone.get(group);
+  if (known === undefined) {
+    known = { groups: [group], groupPolicy: 'none' };
+    alone.set(group, known);
+  }
+  return known;
+}
+
+/** Each group fits by itself, and yet not all at once. */
+function misfitOfAll(spec: RequestSpec, tree: readonly Provider[]): Refusal {
+  return looserFit(spec, tree, (looser) => fit(looser, tree) !== null) ?? shortBeside(spec, tree) ?? tooMuch(tree);
+}
+
+function plainMisfitOfAll(spec: RequestSpec, tree: readonly Provider[]): Refusal {
+  const fitsAtOnce = (looser: RequestSpec) => (fitAtOnce(looser, tree) ?? null) !== null;
+  return looserFit(spec, tree, fitsAtOnce) ?? tooMuch(tree);
+}
+
+/** What keeps the groups together, or apart, without which they would fit. */
+function looserFit(
+  spec: RequestSpec,
+  tree: readonly Provider[],
+  fits: (looser: RequestSpec) => boolean,
+): Refusal | null {
+  const { name } = (tree[0] as Provider).spec;
+  const { ofNoSubtree, together } = looserOf(spec);
+  if (spec.sameSubtree !== undefined && fits(ofNoSubtree)) {
+    const lists = spec.sameSubtree.map((names) => names.join(', ')).join('; ');
+    const message = `no subtree of '${name}' serves the groups that must share one: ${lists}`;
+    return { code: 'not-one-subtree', message };
+  }
+  if (spec.groupPolicy !== 'isolate' || !fits(together)) return null;
+  return { code: 'not-isolated', message: `the groups cannot each be served by another provider of '${name}'` };
+}
+
+function tooMuch(tree: readonly Provider[]): Refusal {
+  const { name } = (tree[0] as Provider).spec;
+  return {
+    code: 'exceeds-capacity',
+    message: `the groups cannot all be served by the providers of '${name}' at once`,
+  };
+}
+
+/** For how many choices it is found out which group is one too many. */
+const MAX_EXPLAINED = 16;
+
+/** Of how many groups each is looked at as the one that is one too many, rather than the last one alone. */
+const MAX_EXCHANGED = 8;
+
+/** The first groups for which there is no room together: the one of them that is short of least beside the others. */
+function shortBeside(spec: RequestSpec, tree: readonly Provider[]): Refusal | null {
+  const plan = planOf(spec);
+  if (plan.choices.length > MAX_EXPLAINED) return null;
+  let before: readonly Allocation[] = [];
+  for (const [last, beginning] of looserOf(spec).beginnings.entries()) {
+    // All of them have been looked for in vain.
+    const now = last + 1 < spec.groups.length ? fit(beginning, tree) : null;
+    if (now !== null) {
+      before = now;
+      continue;
+    }
+    const refusals = refusalsBeside(before, spec.groups[last] as ResourceGroup, plan, tree);
+    for (const { group, others } of last < MAX_EXCHANGED ? exchangesOf(beginning) : []) {
+      const served = fitAtOnce(others, tree) ?? null;
+      if (served !== null) refusals.push(...refusalsBeside(served, group, plan, tree));
+    }
+    if (refusals.length === 0) return null;
+    const refusal = nearest(refusals);
+    const message = `${refusal.message}, beside the other groups of the request`;
+    return { ...refusal, code: 'exceeds-capacity', message };
+  }
+  return null;
+}
+
+/** What each provider that may serve a group is short of for it, beside what it gives to others. */
+function refusalsBeside(
+  served: readonly Allocation[],
+  group: ResourceGroup,
+  { choices }: Plan,
+  tree: readonly Provider[],
+): Refusal[] {
+  const root = tree[0] as Provider;
+  const refusals: Refusal[] = [];
+  for (const choice of choices) {
+    if (choice.group !== group) continue;
+    // Of those that are as near, one that could serve it alone is named.
+    for (const { spec, stocks } of [...optionsOf(choice, tree), ...tree.filter((one) => isMet(choice, one, root))]) {
+      const ofProvider = choice.demands.flatMap(({ resourceClass, amount }) => {
+        let taken = 0;
+        for (const { provider, resources } of served) if (provider === spec.id) taken += resources[resourceClass] ?? 0;
+        return refusalOf(spec, resourceClass, stocks.get(resourceClass), amount, taken) ?? [];
+      });
+      if (ofProvider.length > 0 && ofProvider.every(({ short }) => short !== undefined)) {
+        refusals.push(farthest(ofProvider));
+      }
+    }
+  }
+  return refusals;
+}

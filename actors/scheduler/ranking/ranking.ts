@@ -1,0 +1,270 @@
+// Ranked hosts for each shape of request, kept up to date by the hosts that changed: requests of one shape share the
+// work, and choosing among many hosts costs about what choosing among few does. Shapes that differ in amounts alone share
+// what they go by of each host, see families.ts.
+
+import { effort } from '../../fitting/effort.ts';
+import type { ServerPreference } from '../../fitting/offer.ts';
+import { ALWAYS } from '../filters/always.ts';
+import { type Asked, type Filter, filtersFor } from '../filters/filter.ts';
+import { type Request, rankedPart } from '../request.ts';
+import { EachOnce, Slots } from '../view/slots.ts';
+import type { View } from '../view/view.ts';
+import { preferredCell } from '../weighers/preferred-cell.ts';
+import { type Overrides, preferenceOf, type Weigher, weighersFor } from '../weighers/weigher.ts';
+import { type Family, familyKeyOf, newFamily } from './families.ts';
+import { type RankedBy, type Searched, Shape } from './shape.ts';
+import { catchUp } from './weighing.ts';
+
+/** How many shapes are kept ranked; the one used longest ago goes first. */
+const MAX_SHAPES = 1_024;
+/** Of how many more shapes than are kept is known what searching for them has cost: so many times as many. */
+const MAX_SEARCHED = 4;
+/** How many hosts all shapes may rank together, some twenty bytes each. */
+const MAX_RANKED_HOSTS = 10_000_000;
+/** What is known of a host that was picked or looked at more closely takes as much as so many that are ranked. */
+const FOR_EACH_WEIGHING = 10;
+/** How many families are kept; the one used longest ago goes first. */
+const MAX_FAMILIES = 64;
+/** How many hosts all families may know together, some three hundred bytes each. */
+const MAX_FAMILY_HOSTS = 1_000_000;
+
+/**
+ * How many looks at providers hosts that are weighed in one go may cost, for each of them and beyond, before those that
+ * are left are searched only as far as can be told at once; as much again is for those that fitted before. Dozens of
+ * groups that nearly fit each of thousands of hosts would take minutes, in which nobody else is served: such hosts are
+ * searched later, a few a turn; see searching.ts.
+ */
+const LOOKS_FOR_EACH = 300;
+const LOOKS = {
+  ofAll: { forEach: LOOKS_FOR_EACH, beyond: 1_000_000 },
+  ofChanged: { forEach: LOOKS_FOR_EACH, beyond: 100_000 },
+} as const;
+
+export interface Rankings {
+  /** All that are in use, those that every scheduler has first. */
+  readonly filters: readonly Filter[];
+  /** Those that limit the instances of hosts, or how many of them are being built. */
+  readonly limits: readonly Filter[];
+  /** With the one by which explanations tell that a host is in a cell that the request prefers. */
+  readonly weighers: readonly Weigher[];
+  readonly overrides: Overrides;
+  /** Names the scheduler: hosts of equal weight are ordered differently by each. */
+  readonly salt: string;
+  /** Among how many of the best hosts one is picked. */
+  readonly pickAmong: number;
+  readonly preference: ServerPreference | undefined;
+  readonly maxShapes: number;
+  /** Whether each shape has a census of what refuses hosts. */
+  readonly countsRefusals: boolean;
+  readonly shapes: Map<string, Shape>;
+  /** By what they have in common. */
+  readonly families: Map<string, Family>;
+  /** Of what would be a family if there were another member: the key of the only one so far, by what they would have in common. */
+  readonly alone: Map<string, string>;
+  familyUsedLast: Family | null;
+  /** How many rankings were asked for, of those that have a family. */
+  choices: number;
+  /** Null until hosts are ranked. */
+  slots: Slots | null;
+  readonly eachOnce: EachOnce;
+  /** What searching for each shape has cost, also for those that are not kept now. */
+  readonly searched: Map<string, Searched>;
+  /** What each request asks of the ranking. */
+  readonly asked: WeakMap<Request, AskedOf>;
+}
+
+/** All hosts as a scheduler knows them, and as it ranks them; its state is one. */
+export interface Fleet {
+  readonly view: View;
+  readonly rankings: Rankings;
+}
+
+interface AskedOf extends RankedBy {
+  /** The same for requests that are ranked alike. */
+  readonly key: string;
+  /** The filters that are asked when a host is picked. */
+  readonly late: readonly Asked[];
+}
+
+export interface RankingOptions {
+  /** Beside those that every scheduler has. */
+  readonly filters?: readonly Filter[];
+  readonly overrides?: Overrides;
+  readonly pickAmong?: number | undefined;
+  /** How many shapes are kept ranked; default 1,024. */
+  readonly maxShapes?: number;
+  /** False: nobody will ask what refuses hosts, which takes longer to find out than that they do not fit. Default: true. */
+  readonly countsRefusals?: boolean;
+}
+
+export function emptyRankings(weighers: readonly Weigher[], salt: string, options: RankingOptions = {}): Rankings {
+  const { filters = [], overrides = new Map(), pickAmong = 1, maxShapes = MAX_SHAPES, countsRefusals = true } = options;
+  return {
+    filters: [...ALWAYS, ...filters],
+    limits: filters.filter(({ mostInstances, mostBuilds }) => (mostInstances ?? mostBuilds) !== undefined),
+    weighers: weighers.some(({ name }) => name === preferredCell.name) ? weighers : [...weighers, preferredCell],
+    overrides,
+    salt,
+    pickAmong,
+    preference: preferenceOf(weighers),
+    maxShapes,
+    countsRefusals,
+    shapes: new Map(),
+    families: new Map(),
+    alone: new Map(),
+    familyUsedLast: null,
+    choices: 0,
+    slots: null,
+    eachOnce: new EachOnce(),
+    searched: new Map(),
+    asked: new WeakMap(),
+  };
+}
+
+/** Whether a change of a host's counts alone is a reason to weigh it anew. */
+export function statsMatter({ filters, limits, weighers }: Rankings): boolean {
+  return limits.length > 0 || [...filters, ...weighers].some(({ ignoresStats }) => ignoresStats !== true);
+}
+
+/** Whether a host may be refused for what it is building. */
+export function buildsMatter({ filters }: Rankings): boolean {
+  return filters.some(({ mostBuilds, ignoresStats }) => mostBuilds !== undefined || ignoresStats !== true);
+}
+
+/** What of a request is ranked by, which is worked out once for each. */
+function askedBy({ filters: inUse, weighers: weighing, asked }: Rankings, request: Request): AskedOf {
+  const known = asked.get(request);
+  if (known !== undefined) return known;
+  const spec = rankedPart(request);
+  const filters = filtersFor(inUse, request, false);
+  const weighers = weighersFor(weighing, request);
+  const key = JSON.stringify([spec, ...partsOf({ filters, weighers })]);
+  const one = { key, spec, filters, weighers, late: filtersFor(inUse, request, true) };
+  asked.set(request, one);
+  return one;
+}
+
+/** What filters and weighers go by, beside the spec. */
+function partsOf({ filters, weighers }: Pick<RankedBy, 'filters' | 'weighers'>): readonly unknown[][] {
+  const byFilters: unknown[] = [];
+  const byWeighers: unknown[] = [];
+  for (const { filter, part } of filters) if (filter.goesBy !== undefined) byFilters.push(filter.name, part);
+  for (const { weigher, part } of weighers) if (weigher.goesBy !== undefined) byWeighers.push(weigher.name, part);
+  return [byFilters, byWeighers];
+}
+
+/** The filters that a request concerns when a host is picked for it. */
+export function lateFiltersOf(rankings: Rankings, request: Request): readonly Asked[] {
+  return askedBy(rankings, request).late;
+}
+
+/** The ranking for requests like this one, up to date. */
+export function shapeOf(fleet: Fleet, request: Request): Shape {
+  const { rankings, view } = fleet;
+  const { shapes } = rankings;
+  const slots = slotsOf(rankings, view);
+  const asked = askedBy(rankings, request);
+  const { key } = asked;
+  let shape = shapes.get(key);
+  if (shape === undefined || shape.seen < slots.changesDropped) {
+    const known = rankings.searched.get(key);
+    const begun = effort.looks;
+    const searched = known ?? { looks: 0, since: view.now };
+    shape = new Shape(asked, view, slots, familyOf(fleet, asked), searched, rankings.countsRefusals);
+    catchUp(fleet, shape, LOOKS.ofAll);
+    // One that is made again and again, because there is no room to keep it, is not searched without end.
+    if (known !== undefined) known.looks += effort.looks - begun;
+    if (shape.unsearched.size > 0) noteSearched(rankings, key, shape.searched);
+    keep(rankings, key, shape);
+  } else {
+    if (shape.member !== null) noteUsed(rankings, shape.member.known);
+    catchUp(fleet, shape, LOOKS.ofChanged);
+    if (shapes.size === 1) return shape;
+    shapes.delete(key);
+    shapes.set(key, shape);
+  }
+  return shape;
+}
+
+/** Keeps a new ranking, and lets go of those that were used longest ago where there are too many, or too large ones. */
+function keep({ shapes, maxShapes }: Rankings, key: string, shape: Shape): void {
+  shapes.delete(key);
+  shapes.set(key, shape);
+  let ranked = 0;
+  for (const one of shapes.values()) ranked += takenBy(one);
+  for (const [oldest, one] of shapes) {
+    if (shapes.size === 1 || (shapes.size <= maxShapes && ranked <= MAX_RANKED_HOSTS)) return;
+    shapes.delete(oldest);
+    ranked -= takenBy(one);
+  }
+}
+
+const takenBy = ({ own, weighings }: Shape): number => own.size + FOR_EACH_WEIGHING * weighings;
+
+/** All hosts by their numbers, as they are now. */
+function slotsOf(rankings: Rankings, view: View): Slots {
+  if (rankings.slots?.isOf(view) !== true) {
+    rankings.slots = new Slots(rankings.salt, view);
+    rankings.shapes.clear();
+    rankings.families.clear();
+    rankings.alone.clear();
+    rankings.familyUsedLast = null;
+  }
+  rankings.slots.follow();
+  return rankings.slots;
+}
+
+/** The family of a request; null where it is the only one of it so far: to look at hosts for it alone is less. */
+function familyOf({ rankings, view }: Fleet, asked: AskedOf): Family | null {
+  const { families, alone, shapes, maxShapes } = rankings;
+  const key = familyKeyOf(asked, ...partsOf(asked));
+  if (key === undefined) return null;
+  const known = families.get(key);
+  if (known !== undefined) {
+    noteUsed(rankings, known);
+    return known;
+  }
+  const other = alone.get(key);
+  alone.delete(key);
+  if (other === undefined || other === asked.key || !makesRoom(rankings, view)) {
+    alone.set(key, asked.key);
+    if (alone.size > maxShapes) alone.delete(alone.keys().next().value as string);
+    return null;
+  }
+  const family = newFamily(key, asked, rankings.slots as Slots, view);
+  families.set(key, family);
+  noteUsed(rankings, family);
+  // The first was ranked by itself, and is to be one of them from now on.
+  shapes.delete(other);
+  return family;
+}
+
+/**
+ * Whether there is room for one more family: that of one goes that was not used for as many choices as there are hosts, for
+ * to look at all of them for a family takes as long as some thousand choices.
+ */
+function makesRoom({ families, shapes, choices }: Rankings, { hosts }: View): boolean {
+  const most = Math.max(1, Math.min(MAX_FAMILIES, MAX_FAMILY_HOSTS / Math.max(1, hosts.size)));
+  for (const [key, family] of families) {
+    if (families.size < most) return true;
+    if (choices - family.usedAt < hosts.size) return false;
+    families.delete(key);
+    for (const [ofShape, { member }] of shapes) if (member?.known === family) shapes.delete(ofShape);
+  }
+  return true;
+}
+
+function noteUsed(rankings: Rankings, family: Family): void {
+  rankings.choices += 1;
+  family.usedAt = rankings.choices;
+  if (rankings.familyUsedLast === family) return;
+  rankings.familyUsedLast = family;
+  rankings.families.delete(family.key);
+  rankings.families.set(family.key, family);
+}
+
+function noteSearched({ searched, maxShapes }: Rankings, key: string, one: Searched): void {
+  searched.delete(key);
+  searched.set(key, one);
+  if (searched.size > MAX_SEARCHED * maxShapes) searched.delete(searched.keys().next().value as string);
+}

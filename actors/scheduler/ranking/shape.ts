@@ -1,0 +1,405 @@
+// The hosts as one shape of request ranks them: those that fit, and those that do not by what refuses them. Of most hosts its
+// family tells that, where it has one; the others are looked at one by one (weighing.ts), and stands.ts keeps how they stand.
+
+import type { Allocation } from '../../../machines/instance-build.ts';
+import type { RequestSpec } from '../../messages/common.ts';
+import type { WeighingText } from '../../messages/stored-decision.ts';
+import type { Asked } from '../filters/filter.ts';
+import type { Slots } from '../view/slots.ts';
+import type { View } from '../view/view.ts';
+import type { AskedWeigher } from '../weighers/weigher.ts';
+import { type Among, bestOf, Front, type RankedNow } from './best-first.ts';
+import { type Box, hostAt } from './boxes.ts';
+import { type Counted, inOrder, keyOf, type Reason, reasonOf } from './census.ts';
+import type { Family } from './families.ts';
+import { KIND } from './family-hosts.ts';
+import { LACKS_NOTHING, lackOn, type Member, memberOf, mostIn, NO_ROOM, weightIn } from './family-numbers.ts';
+import { before, type Entry, type Heap } from './heap.ts';
+import { HEARINGS, type Hearing, type Refusing, Stands } from './stands.ts';
+import { Tally } from './tally.ts';
+
+/** One weighing of a host: what is known of it until it changes. */
+export interface Weighed extends Entry {
+  readonly root: string;
+  readonly cell: string;
+  readonly host: string;
+  /** What each weigher had in it, once a record has told of it. */
+  told: WeighingText | null;
+  /** What the host would give, once somebody has asked. */
+  offered: readonly Allocation[] | null;
+  /** How many instances at once it was counted to hold, of so many; at least, where that took too long. Null: nobody has asked. */
+  holds: { readonly count: number; readonly times: number; readonly isWhole: boolean } | null;
+  /** So many instances at once, or more, were counted not to fit; placed in another way more of them may. */
+  tooMany: number;
+  /** How many at most it can hold, however they are placed; null: nobody has asked. */
+  most: number | null;
+  /** The version of its slot. */
+  readonly version: number;
+}
+
+/** Looks at providers that were spent on searching hosts for a shape lately, and since when, ms since the epoch. */
+export interface Searched {
+  looks: number;
+  since: number;
+}
+
+/** The hosts that fit a shape of request, by their roots. */
+export interface Current {
+  readonly size: number;
+  has(root: string): boolean;
+  get(root: string): Weighed | undefined;
+  keys(): Iterable<string>;
+  values(): Iterable<Weighed>;
+}
+
+/** What of a request is ranked by. */
+export interface RankedBy {
+  readonly spec: RequestSpec;
+  readonly filters: readonly Asked[];
+  readonly weighers: readonly AskedWeigher[];
+}
+
+/** Some of the hosts that fit. */
+export interface Choice {
+  /** Of cells whose placement shards were heard lately, or are silent. */
+  readonly hearings: readonly Hearing[];
+  /** Only of these cells; undefined: of all. */
+  readonly cells?: readonly string[] | undefined;
+  /** And only of such; undefined: any cell will do. */
+  readonly isEligible?: ((cell: string) => boolean) | undefined;
+}
+
+/** What the family has counted for a shape. */
+interface Told {
+  /** The position in the changes at which this is so. */
+  readonly at: number;
+  readonly fits: number;
+  readonly fitsIn: ReadonlyMap<string, number>;
+  /** What hosts are the first to lack, or what stands in their way otherwise. */
+  readonly refusing: readonly Refusing[];
+}
+
+export class Shape implements RankedBy, RankedNow {
+  readonly spec: RequestSpec;
+  readonly filters: readonly Asked[];
+  readonly weighers: readonly AskedWeigher[];
+  readonly slots: Slots;
+  /** The hosts that fit. */
+  readonly current: Current = new FittingHosts(this);
+  /** Null: it has no family. */
+  readonly member: Member | null;
+  /** The hosts of which no family tells. */
+  readonly own: Stands;
+  /** Those of the hosts that are refused that are still to be searched to the end, in order. */
+  readonly unsearched = new Set<string>();
+  readonly searched: Searched;
+  /** The position in the view's changes up to which this ranking is true. */
+  seen = -1;
+  #told: Told | null = null;
+  readonly #front = new Front(this);
+  /** Weighings that somebody has looked at, by slot. */
+  readonly #weighed = new Map<number, Weighed>();
+  /** With so many of them those are let go that are not true any more. */
+  #dropsAt = MIN_WEIGHED;
+  /** Of the nearest of each reason, whether more stands in its way. */
+  readonly #lacksMore = new Map<
+    string,
+    { readonly slot: number; readonly version: number; readonly lacksMore: boolean }
+  >();
+  readonly #view: View;
+  readonly #countsRefusals: boolean;
+
+  constructor(
+    { spec, filters, weighers }: RankedBy,
+    view: View,
+    slots: Slots,
+    family: Family | null,
+    searched: Searched,
+    countsRefusals: boolean,
+  ) {
+    this.spec = spec;
+    this.filters = filters;
+    this.weighers = weighers;
+    this.slots = slots;
+    this.member = family === null ? null : memberOf(family, spec);
+    this.own = new Stands(slots, view);
+    this.searched = searched;
+    this.#view = view;
+    this.#countsRefusals = countsRefusals;
+  }
+
+  get fits(): number {
+    return this.own.fits + (this.#toldByFamily()?.fits ?? 0);
+  }
+
+  get refused(): number {
+    if (this.member === null || !this.#countsRefusals) return this.own.refused;
+    const { refusing } = this.#toldByFamily() as Told;
+    return refusing.reduce((sum, { hosts }) => sum + hosts, this.own.refused + this.member.known.hosts.refused.refused);
+  }
+
+  isRanked(slot: number): boolean {
+    if (this.member?.known.hosts.kindOf(slot) === KIND.plain) return lackOn(this.member, slot) === LACKS_NOTHING;
+    return this.own.isRanked(slot);
+  }
+
+  /** Of a host that fits, as long as nothing has changed since the hosts were ranked. */
+  weighed(slot: number): Weighed {
+    const { roots, ties, versions } = this.slots;
+    const version = versions[slot] as number;
+    const known = this.#weighed.get(slot);
+    if (known?.version === version) return known;
+    const root = roots[slot] as string;
+    const { cell, host } = this.#view.hosts.get(root) as { cell: string; host: string };
+    const one: Weighed = {
+      root,
+      cell,
+      host,
+      weight: this.weightOf(slot),
+      tie: ties[slot] as number,
+      told: null,
+      offered: null,
+      holds: null,
+      tooMany: Number.POSITIVE_INFINITY,
+      most: null,
+      version,
+    };
+    if (this.#weighed.size >= this.#dropsAt) this.#dropOld();
+    this.#weighed.set(slot, one);
+    return one;
+  }
+
+  /** Lets go of weighings of hosts that have changed. */
+  #dropOld(): void {
+    const { versions } = this.slots;
+    for (const [slot, { version }] of this.#weighed) if (version !== versions[slot]) this.#weighed.delete(slot);
+    this.#dropsAt = Math.max(MIN_WEIGHED, 2 * this.#weighed.size);
+  }
+
+  weightOf(slot: number): number {
+    if (this.member?.known.hosts.kindOf(slot) === KIND.plain) return weightIn(this.member, slot);
+    return this.own.isRanked(slot) ? (this.own.weights[slot] as number) : NO_ROOM;
+  }
+
+  /** Up to `most` hosts that fit and are accepted, best first. */
+  bestOf(choice: Choice, most: number, accept: (one: Weighed) => boolean): Weighed[] {
+    const isAccepted = (slot: number) => accept(this.weighed(slot));
+    const isOfAll = choice.cells === undefined && choice.isEligible === undefined;
+    const found =
+      isOfAll && this.#view.silentShards.size === 0
+        ? this.#front.bestOf(() => this.#among(choice), most, isAccepted)
+        : bestOf(this.#among(choice), most, isAccepted);
+    return found.map((slot) => this.weighed(slot));
+  }
+
+  /** A host is ranked in another way though it has not changed. */
+  forgetFront(): void {
+    this.#front.forget();
+  }
+
+  #among({ hearings, cells, isEligible }: Choice): Among {
+    const { own, member } = this;
+    const named = cells === undefined ? undefined : [...new Set(cells)];
+    const heaps: Heap[] = [];
+    const boxes: Box[] = [];
+    for (const hearing of hearings) {
+      for (const heap of own.heaps(hearing)) {
+        const isNamed = named?.includes(heap.cell) !== false;
+        if (isNamed && isEligible?.(heap.cell) !== false) heaps.push(heap);
+      }
+      if (member === null) continue;
+      for (const { cell, boxes: all } of member.known.hosts.placesOf(hearing, named)) {
+        if (all.root !== null && isEligible?.(cell) !== false) boxes.push(all.root);
+      }
+    }
+    return { order: own, heaps, boxes, member };
+  }
+
+  /**
+   * One that fits and is accepted, each as likely as the others; undefined: there is none.
+   * @param draw A number below the one that it is given, another one each time.
+   */
+  anyOf(choice: Choice, accept: (one: Weighed) => boolean, draw: (below: number) => number): Weighed | undefined {
+    const { heaps, boxes: all } = this.#among(choice);
+    const boxes = all.filter((box) => mostIn(this.member as Member, box) !== NO_ROOM);
+    const counts = [...heaps.map(({ slots }) => slots.length), ...boxes.map(({ count }) => count)];
+    const hosts = counts.reduce((sum, count) => sum + count, 0);
+    for (let draws = 0; hosts > 0 && draws < MAX_DRAWS; draws += 1) {
+      let position = draw(hosts);
+      let place = 0;
+      for (; position >= (counts[place] as number); place += 1) position -= counts[place] as number;
+      const heap = heaps[place];
+      const slot = heap?.slots[position] ?? hostAt(boxes[place - heaps.length] as Box, position);
+      if (this.isRanked(slot) && accept(this.weighed(slot))) return this.weighed(slot);
+    }
+    const slots = [...heaps.flatMap((heap) => heap.slots), ...boxes.flatMap((box) => this.#slotsWithRoom(box))];
+    const accepted = slots.filter((slot) => accept(this.weighed(slot)));
+    return accepted.length === 0 ? undefined : this.weighed(accepted[draw(accepted.length)] as number);
+  }
+
+  /** How many hosts of a cell fit. */
+  fitsIn(cell: string): number {
+    const own = HEARINGS.reduce((sum, hearing) => sum + (this.own.heapOf(hearing, cell)?.slots.length ?? 0), 0);
+    return own + (this.#toldByFamily()?.fitsIn.get(cell) ?? 0);
+  }
+
+  /** What refuses hosts. */
+  reasons(): Pick<Reason, 'code' | 'about'>[] {
+    return this.#refusing().map(({ reason }) => reason);
+  }
+
+  /**
+   * Every reason with its hosts.
+   * @param more What is asked of the host that came nearest; once until it changes, if it is kept.
+   */
+  counted(more: More): Counted[] {
+    const counts = this.#refusing().map(({ reason, hosts, nearest }) => ({ ...reason, hosts, found: nearest }));
+    return inOrder(counts).map(({ found, ...count }, position) => {
+      if (found === undefined) return count;
+      const { slot, short } = found;
+      const nearest = { root: this.slots.roots[slot] as string, short };
+      if (position >= MAX_ASKED || !this.#doesLackMore(keyOf(count), slot, nearest.root, more)) {
+        return { ...count, nearest };
+      }
+      return { ...count, nearest: { ...nearest, lacksMore: true as const } };
+    });
+  }
+
+  #doesLackMore(key: string, slot: number, root: string, more: More): boolean {
+    const version = this.slots.versions[slot] as number;
+    const known = more.isKept ? this.#lacksMore.get(key) : undefined;
+    if (known?.slot === slot && known.version === version) return known.lacksMore;
+    const lacksMore = more.lacksMore(root);
+    if (more.isKept) this.#lacksMore.set(key, { slot, version, lacksMore });
+    return lacksMore;
+  }
+
+  /** What refuses hosts, whoever tells of it. */
+  #refusing(): Refusing[] {
+    const own = this.own.refusing();
+    if (this.member === null || !this.#countsRefusals) return own;
+    const found = new Map(own.map((one) => [keyOf(one.reason), one]));
+    const add = (one: Refusing) => {
+      const key = keyOf(one.reason);
+      const known = found.get(key);
+      found.set(key, known === undefined ? one : this.#together(known, one));
+    };
+    for (const one of this.member.known.hosts.refused.refusing()) add(one);
+    for (const one of (this.#toldByFamily() as Told).refusing) add(one);
+    return [...found.values()];
+  }
+
+  #together(one: Refusing, other: Refusing): Refusing {
+    const hosts = one.hosts + other.hosts;
+    return { ...one, hosts, nearest: this.#nearer(one.nearest, other.nearest) };
+  }
+
+  #nearer(one: Refusing['nearest'], other: Refusing['nearest']): Refusing['nearest'] {
+    if (one === undefined || other === undefined) return one ?? other;
+    const { commonTies } = this.slots;
+    const [tie, otherTie] = [commonTies[one.slot] as number, commonTies[other.slot] as number];
+    return before({ weight: -one.short, tie }, { weight: -other.short, tie: otherTie }) ? one : other;
+  }
+
+  /** What the family counts as it is now. */
+  #toldByFamily(): Told | null {
+    if (this.member === null) return null;
+    const { known } = this.member;
+    if (this.#told?.at === known.seen) return this.#told;
+    const tally = new Tally(this.member);
+    const fitsIn = new Map<string, number>();
+    let fits = 0;
+    for (const hearing of HEARINGS) {
+      for (const { cell, boxes } of known.hosts.placesOf(hearing)) {
+        if (boxes.root === null) continue;
+        const count = tally.count(boxes.root);
+        fitsIn.set(cell, (fitsIn.get(cell) ?? 0) + count);
+        fits += count;
+      }
+    }
+    const unmet: Refusing[] = [];
+    for (const { boxes, classes, obstacle } of known.hosts.placesOfUnmet()) {
+      const hosts = boxes.root === null ? 0 : tally.count(boxes.root, classes);
+      if (hosts > 0) unmet.push({ reason: reasonOf(obstacle), hosts, nearest: undefined });
+    }
+    this.#told = { at: known.seen, fits, fitsIn, refusing: [...tally.lacking(), ...unmet] };
+    return this.#told;
+  }
+
+  /** The hosts of a box that fit. */
+  #slotsWithRoom(box: Box): number[] {
+    const member = this.member as Member;
+    const found: number[] = [];
+    const gather = (one: Box): void => {
+      if (mostIn(member, one) === NO_ROOM) return;
+      const { division, slots } = one;
+      for (const slot of slots ?? []) if (lackOn(member, slot) === LACKS_NOTHING) found.push(slot);
+      if (division === null) return;
+      gather(division.lower);
+      gather(division.upper);
+    };
+    gather(box);
+    return found;
+  }
+
+  /** How many weighings are kept. */
+  get weighings(): number {
+    return this.#weighed.size;
+  }
+
+  /** The slots of all that fit. */
+  *slotsThatFit(): Iterable<number> {
+    yield* this.own.ranked();
+    if (this.member === null) return;
+    for (const hearing of HEARINGS) {
+      for (const { boxes } of this.member.known.hosts.placesOf(hearing)) {
+        if (boxes.root !== null) yield* this.#slotsWithRoom(boxes.root);
+      }
+    }
+  }
+}
+
+/** Whether more stands in the way of a host that came nearest, and whether that is known until the host changes. */
+interface More {
+  lacksMore(root: string): boolean;
+  readonly isKept: boolean;
+}
+
+/** Of how many reasons it is asked whether more stands in the way: of hardly any request there are more. */
+const MAX_ASKED = 16;
+
+/** So many weighings are kept whether they are true or not. */
+const MIN_WEIGHED = 16;
+
+/** How often any host is drawn, before those that are accepted are gathered. */
+const MAX_DRAWS = 64;
+
+class FittingHosts implements Current {
+  readonly #shape: Shape;
+
+  constructor(shape: Shape) {
+    this.#shape = shape;
+  }
+
+  get size(): number {
+    return this.#shape.fits;
+  }
+
+  has(root: string): boolean {
+    const slot = this.#shape.slots.of(root);
+    return slot !== undefined && this.#shape.isRanked(slot);
+  }
+
+  get(root: string): Weighed | undefined {
+    const slot = this.#shape.slots.of(root);
+    return slot !== undefined && this.#shape.isRanked(slot) ? this.#shape.weighed(slot) : undefined;
+  }
+
+  *keys(): Iterable<string> {
+    for (const slot of this.#shape.slotsThatFit()) yield this.#shape.slots.roots[slot] as string;
+  }
+
+  *values(): Iterable<Weighed> {
+    for (const slot of this.#shape.slotsThatFit()) yield this.#shape.weighed(slot);
+  }
+}
