@@ -1,6 +1,6 @@
 // How the records of a placement shard change what it owns: the one account of that, live and on replay.
 
-import { applyApiRecord } from './api-apply.ts';
+import { applyApiRecord } from './api/apply.ts';
 import { type Consumer, forgetDeleted } from './consumers.ts';
 import { forgetFences } from './fences.ts';
 import { applyGroupHome } from './group-homes.ts';

@@ -2,7 +2,7 @@
 
 import type { Allocation } from '../../machines/instance-build.ts';
 import { addAllocations, type Sums } from '../amounts.ts';
-import { applyApiRecord, replaceAllocations } from './api-apply.ts';
+import { applyApiRecord, replaceAllocations } from './api/apply.ts';
 import { heldBy } from './consumers.ts';
 import { forgetLately, type Hold, type Holds, REMEMBERED_MS, type StoredHolds } from './holds.ts';
 import { CLASSES, keysOfConsumers, PROVIDERS, TRAITS, usageTopic } from './lock-keys.ts';

@@ -2,9 +2,9 @@
 // stand, and what it comes to.
 
 import type { PartContent } from '../messages/transactions.ts';
-import { decide } from './api.ts';
-import { decideConsumers, reshape } from './api-allocations.ts';
-import { refused } from './api-refusals.ts';
+import { decideConsumers, reshape } from './api/allocations.ts';
+import { decide } from './api/api.ts';
+import { refused } from './api/refusals.ts';
 import { keysBeside } from './lock-keys.ts';
 import { inUse, type Provider } from './providers.ts';
 import type { ApiRecord, ConsumerRecord, HeldPart } from './records.ts';

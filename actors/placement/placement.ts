@@ -18,7 +18,7 @@ import { fitting, page } from '../page.ts';
 import { FEED_BEAT_MS, placementFeedAddress } from '../routing.ts';
 import { joined } from '../snapshot.ts';
 import { readWake } from '../wakes.ts';
-import { takeApi } from './api.ts';
+import { takeApi } from './api/api.ts';
 import { applyToPlacement } from './apply.ts';
 import { claim } from './claiming.ts';
 import type { Consumer } from './consumers.ts';

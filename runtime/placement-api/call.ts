@@ -1,7 +1,7 @@
 // One request as the handlers see it, and the answer as they give it. What all answers share is added in server.ts.
 
 import type { ApiOutcome, ApiRefusal } from '../../actors/messages/placement-api.ts';
-import type { ProviderView } from '../../actors/placement/api-reads.ts';
+import type { ProviderView } from '../../actors/placement/api/reads.ts';
 import type { Authority, Question } from './authority.ts';
 import { faultOf, type Schema } from './json-schema.ts';
 import { badRequest, notFound } from './problem.ts';
@@ -33,7 +33,7 @@ const MAX_DEPTH = 64;
 
 export type Handler = (call: Call) => Promise<Reply>;
 
-/** The outcome, with its content typed: what each question is answered with is said in actors/placement/api-reads.ts. */
+/** The outcome, with its content typed: what each question is answered with is said in actors/placement/api/reads.ts. */
 export async function asked<Content>(
   { authority }: Call,
   question: Question,

@@ -5,7 +5,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { CandidateGroup, CandidatesRequest } from '../../actors/messages/placement-api.ts';
 import { placementApiMessages } from '../../actors/messages/placement-api.ts';
-import { type Candidates, findCandidates } from '../../actors/placement/candidates/find.ts';
+import { type Candidates, findCandidates } from '../../actors/placement/api/candidates/find.ts';
 import { placement } from '../../actors/placement/placement.ts';
 import { seededRandom } from '../../runtime/random.ts';
 import { checkOfProtocol } from '../../runtime/schemas.ts';

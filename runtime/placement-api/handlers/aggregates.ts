@@ -1,6 +1,6 @@
 // /resource_providers/{uuid}/aggregates
 
-import type { ProviderView } from '../../../actors/placement/api-reads.ts';
+import type { ProviderView } from '../../../actors/placement/api/reads.ts';
 import { asked, bodyForProvider, type Handler, noSuchProvider, param, type Reply } from '../call.ts';
 import { CODES, Problem } from '../problem.ts';
 import { putAggregates } from '../schemas/providers.ts';

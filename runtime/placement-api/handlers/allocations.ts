@@ -1,7 +1,7 @@
 // /allocations, /resource_providers/{uuid}/allocations and /reshaper
 
 import type { ApiRefusal, ConsumerChange } from '../../../actors/messages/placement-api.ts';
-import type { ConsumerView, ProviderAllocations } from '../../../actors/placement/api-reads.ts';
+import type { ConsumerView, ProviderAllocations } from '../../../actors/placement/api/reads.ts';
 import { asked, bodyOf, type Handler, param } from '../call.ts';
 import { badRequest, CODES, notFound, Problem } from '../problem.ts';
 import { postAllocations, putAllocations, reshaper } from '../schemas/allocations.ts';

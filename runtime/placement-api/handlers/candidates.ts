@@ -1,7 +1,7 @@
 // /allocation_candidates
 
 import type { CandidatesRequest } from '../../../actors/messages/placement-api.ts';
-import type { Candidates } from '../../../actors/placement/candidates/find.ts';
+import type { Candidates } from '../../../actors/placement/api/candidates/find.ts';
 import { asked, type Handler } from '../call.ts';
 import { candidatesRequest } from '../candidates-query.ts';
 import { badRequest } from '../problem.ts';

@@ -1,7 +1,7 @@
 // /resource_providers/{uuid}/inventories
 
 import type { ApiInventories, ApiInventory, ApiRefusal } from '../../../actors/messages/placement-api.ts';
-import type { ProviderView } from '../../../actors/placement/api-reads.ts';
+import type { ProviderView } from '../../../actors/placement/api/reads.ts';
 import { asked, bodyForProvider, type Call, type Handler, noSuchProvider, param, type Reply } from '../call.ts';
 import { badRequest, CODES, notFound, Problem } from '../problem.ts';
 import { CLASS_PATTERN, MAX_INT } from '../schemas/common.ts';

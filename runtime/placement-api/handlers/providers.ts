@@ -2,7 +2,7 @@
 
 import { randomUUID } from 'node:crypto';
 import type { ApiRefusal } from '../../../actors/messages/placement-api.ts';
-import type { ProviderSummary } from '../../../actors/placement/api-reads.ts';
+import type { ProviderSummary } from '../../../actors/placement/api/reads.ts';
 import { asked, bodyForProvider, bodyOf, type Call, type Handler, noSuchProvider, param } from '../call.ts';
 import { badRequest, CODES, notFound, Problem } from '../problem.ts';
 import { aggregatesAsked, resourcesIn, traitsAsked } from '../query-values.ts';

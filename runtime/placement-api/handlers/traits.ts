@@ -1,6 +1,6 @@
 // /traits and /resource_providers/{uuid}/traits
 
-import type { ProviderView, Traits } from '../../../actors/placement/api-reads.ts';
+import type { ProviderView, Traits } from '../../../actors/placement/api/reads.ts';
 import { asked, bodyOf, type Call, type Handler, noSuchProvider, param, providerShown } from '../call.ts';
 import { faultOf } from '../json-schema.ts';
 import { badRequest, CODES, notFound, Problem } from '../problem.ts';

@@ -1,7 +1,7 @@
 // /usages and /resource_providers/{uuid}/usages
 
 import { addAmounts } from '../../../actors/amounts.ts';
-import type { UsageOfType, Usages } from '../../../actors/placement/api-reads.ts';
+import type { UsageOfType, Usages } from '../../../actors/placement/api/reads.ts';
 import { asked, type Handler, providerShown } from '../call.ts';
 import { usages as usagesQuery } from '../schemas/providers.ts';
 

@@ -2,8 +2,8 @@
 // view; what they find is put together so that with a limit, trees take turns as they do in one shard.
 
 import type { ApiMessage, ForeignProvider } from '../../../actors/messages/placement-api.ts';
-import { type Candidates, keyOf } from '../../../actors/placement/candidates/find.ts';
-import type { Candidate } from '../../../actors/placement/candidates/search.ts';
+import { type Candidates, keyOf } from '../../../actors/placement/api/candidates/find.ts';
+import type { Candidate } from '../../../actors/placement/api/candidates/search.ts';
 import type { Outcome, Shards } from './asking.ts';
 import { knowingly, type Names } from './names.ts';
 

@@ -4,8 +4,8 @@
 
 import type { ApiMessage, ApiRefusal, ConsumerChange } from '../../../actors/messages/placement-api.ts';
 import type { Part } from '../../../actors/messages/transactions.ts';
-import type { ProviderView } from '../../../actors/placement/api-reads.ts';
-import { noProvider, refused } from '../../../actors/placement/api-refusals.ts';
+import type { ProviderView } from '../../../actors/placement/api/reads.ts';
+import { noProvider, refused } from '../../../actors/placement/api/refusals.ts';
 import type { Outcome, Shards } from './asking.ts';
 import { explain } from './explaining.ts';
 import type { Places } from './locating.ts';

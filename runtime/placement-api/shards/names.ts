@@ -4,8 +4,8 @@
 import type { ApiMessage } from '../../../actors/messages/placement-api.ts';
 import { STANDARD_RESOURCE_CLASSES } from '../../../actors/messages/resource-classes.ts';
 import type { Part } from '../../../actors/messages/transactions.ts';
-import type { Traits } from '../../../actors/placement/api-reads.ts';
-import { noClass, noTrait, refused } from '../../../actors/placement/api-refusals.ts';
+import type { Traits } from '../../../actors/placement/api/reads.ts';
+import { noClass, noTrait, refused } from '../../../actors/placement/api/refusals.ts';
 import { STANDARD_TRAITS } from '../../../actors/placement/standard-traits.ts';
 import type { Outcome, Shards } from './asking.ts';
 

@@ -2,8 +2,8 @@
 
 import type { ApiMessage, MovingProvider, PlacementApiMessage } from '../../../actors/messages/placement-api.ts';
 import type { Part } from '../../../actors/messages/transactions.ts';
-import type { ProviderSummary, ProviderView } from '../../../actors/placement/api-reads.ts';
-import { noProvider, refused } from '../../../actors/placement/api-refusals.ts';
+import type { ProviderSummary, ProviderView } from '../../../actors/placement/api/reads.ts';
+import { noProvider, refused } from '../../../actors/placement/api/refusals.ts';
 import { placementShardOf } from '../../../actors/routing.ts';
 import type { Outcome, Shards } from './asking.ts';
 import type { Places } from './locating.ts';

@@ -4,7 +4,7 @@
 
 import { addAmounts } from '../../../actors/amounts.ts';
 import type { InstanceGroup } from '../../../actors/messages/common.ts';
-import type { ConsumerView, Usages } from '../../../actors/placement/api-reads.ts';
+import type { ConsumerView, Usages } from '../../../actors/placement/api/reads.ts';
 import { fnv1a } from '../../../actors/routing.ts';
 import type { Outcome, Shards } from './asking.ts';
 

@@ -4,7 +4,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { ApiOutcome } from '../../../actors/messages/placement-api.ts';
-import type { ConsumerView, ProviderSummary, Usages } from '../../../actors/placement/api-reads.ts';
+import type { ConsumerView, ProviderSummary, Usages } from '../../../actors/placement/api/reads.ts';
 import { fnv1a } from '../../../actors/routing.ts';
 import { CellwrightError, TimeoutError } from '../../../runtime/errors.ts';
 import type { Authority } from '../../../runtime/placement-api/authority.ts';

@@ -1,7 +1,7 @@
 // What can be said of a request in one tree before any choice is tried. It spares the search the many ways in which too
 // few providers, or too little in them, fail too many groups.
 
-import type { Provider } from '../providers.ts';
+import type { Provider } from '../../providers.ts';
 import type { Slot } from './options.ts';
 
 /** Whether the options have, all together, what the slots ask of each class. */

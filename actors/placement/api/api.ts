@@ -1,11 +1,15 @@
 // Takes what callers of the Placement API ask of a shard, in the shard's own turns: decides it, records what changes,
 // and answers with how things stand then.
 
-import type { Address, Turn } from '../actor.ts';
-import type { ApiOutcome, PlacementApiMessage } from '../messages/placement-api.ts';
-import { deleteAllocations, putAllocations, reshape } from './api-allocations.ts';
-import { answer } from './api-answer.ts';
-import { deleteClass, deleteTrait, putClass, putTrait, renameClass } from './api-names.ts';
+import type { Address, Turn } from '../../actor.ts';
+import type { ApiOutcome, PlacementApiMessage } from '../../messages/placement-api.ts';
+import type { ApiRecord, PlacementRecord } from '../records.ts';
+import type { PlacementState } from '../state.ts';
+import { deleteAllocations, putAllocations, reshape } from './allocations.ts';
+import { answer } from './answer.ts';
+import { findCandidates } from './candidates/find.ts';
+import { listSharing } from './candidates/foreign.ts';
+import { deleteClass, deleteTrait, putClass, putTrait, renameClass } from './names.ts';
 import {
   createProvider,
   deleteProvider,
@@ -13,7 +17,7 @@ import {
   putInventories,
   putTraits,
   updateProvider,
-} from './api-providers.ts';
+} from './providers.ts';
 import {
   findProviders,
   listClasses,
@@ -23,12 +27,8 @@ import {
   showProviderAllocations,
   showSubtree,
   showUsages,
-} from './api-reads.ts';
-import type { Decision } from './api-refusals.ts';
-import { findCandidates } from './candidates/find.ts';
-import { listSharing } from './candidates/foreign.ts';
-import type { ApiRecord, PlacementRecord } from './records.ts';
-import type { PlacementState } from './state.ts';
+} from './reads.ts';
+import type { Decision } from './refusals.ts';
 
 /** Applies and records what was decided. */
 export type Commit = (record: PlacementRecord) => void;

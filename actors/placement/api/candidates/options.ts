@@ -1,10 +1,10 @@
 // Who could serve a part of a request, seen from one tree: providers of the tree, and providers elsewhere that share
 // with it through an aggregate.
 
-import type { CandidateGroup } from '../../messages/placement-api.ts';
-import { canGive } from '../api-reads.ts';
-import type { Provider } from '../providers.ts';
-import type { PlacementState } from '../state.ts';
+import type { CandidateGroup } from '../../../messages/placement-api.ts';
+import type { Provider } from '../../providers.ts';
+import type { PlacementState } from '../../state.ts';
+import { canGive } from '../reads.ts';
 
 /**
  * One choice to be made: a provider for one class of the unnamed group, or for all of a named group.

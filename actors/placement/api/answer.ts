@@ -1,8 +1,8 @@
 // Answers callers of the Placement API: JSON, in as many messages as it takes.
 
-import type { Address, Turn } from '../actor.ts';
-import type { ApiOutcome } from '../messages/placement-api.ts';
-import type { PlacementRecord } from './records.ts';
+import type { Address, Turn } from '../../actor.ts';
+import type { ApiOutcome } from '../../messages/placement-api.ts';
+import type { PlacementRecord } from '../records.ts';
 
 /** The most characters in one part of an answer: it stays below the payload limit however they are encoded. */
 const MAX_PART_LENGTH = 128 * 1024;

@@ -1,11 +1,11 @@
 // Decides what callers of the Placement API ask for resource classes and traits of their own.
 
-import type { ApiMessage } from '../messages/placement-api.ts';
-import { STANDARD_RESOURCE_CLASSES } from '../messages/resource-classes.ts';
-import { type Decision, decline, noClass, noTrait, refused } from './api-refusals.ts';
-import { isKnownClass, isKnownTrait } from './catalog.ts';
-import type { ApiRecord } from './records.ts';
-import type { PlacementState } from './state.ts';
+import type { ApiMessage } from '../../messages/placement-api.ts';
+import { STANDARD_RESOURCE_CLASSES } from '../../messages/resource-classes.ts';
+import { isKnownClass, isKnownTrait } from '../catalog.ts';
+import type { ApiRecord } from '../records.ts';
+import type { PlacementState } from '../state.ts';
+import { type Decision, decline, noClass, noTrait, refused } from './refusals.ts';
 
 type Decided = Decision<ApiRecord>;
 

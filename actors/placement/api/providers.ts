@@ -1,16 +1,16 @@
 // Decides what callers of the Placement API ask for providers: making them, naming and moving them in trees, and
 // their inventories, traits and aggregates.
 
-import type { ApiInventories, ApiInventory, ApiMessage } from '../messages/placement-api.ts';
-import { staleness, unknownClass } from './api-checks.ts';
-import { providerView } from './api-reads.ts';
-import { type Decision, decline, noProvider, noTrait, refused } from './api-refusals.ts';
-import { isKnownTrait } from './catalog.ts';
-import { capacityOf } from './inventory.ts';
-import { inUse, type Provider } from './providers.ts';
-import type { ApiRecord } from './records.ts';
-import type { PlacementState } from './state.ts';
-import { hasChildren, subtreeOf } from './trees.ts';
+import type { ApiInventories, ApiInventory, ApiMessage } from '../../messages/placement-api.ts';
+import { isKnownTrait } from '../catalog.ts';
+import { capacityOf } from '../inventory.ts';
+import { inUse, type Provider } from '../providers.ts';
+import type { ApiRecord } from '../records.ts';
+import type { PlacementState } from '../state.ts';
+import { hasChildren, subtreeOf } from '../trees.ts';
+import { staleness, unknownClass } from './checks.ts';
+import { providerView } from './reads.ts';
+import { type Decision, decline, noProvider, noTrait, refused } from './refusals.ts';
 
 type Decided = Decision<ApiRecord>;
 

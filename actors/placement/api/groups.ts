@@ -1,14 +1,14 @@
 // Members of instance groups whose allocations a caller of the Placement API changes: a move of one, or of several at
 // once, must keep to the rule of the group as a claim must.
 
-import { OF_NO_BUILD } from '../messages/placement.ts';
-import type { ApiRefusalCode, ConsumerChange } from '../messages/placement-api.ts';
-import { refused } from './api-refusals.ts';
-import { identityOf } from './consumers.ts';
-import { isOwn } from './group-keeping.ts';
-import { hardRuleOf, nameOf, type Place, placeOf } from './groups.ts';
-import type { ConsumerRecord } from './records.ts';
-import type { PlacementState } from './state.ts';
+import { OF_NO_BUILD } from '../../messages/placement.ts';
+import type { ApiRefusalCode, ConsumerChange } from '../../messages/placement-api.ts';
+import { identityOf } from '../consumers.ts';
+import { isOwn } from '../group-keeping.ts';
+import { hardRuleOf, nameOf, type Place, placeOf } from '../groups.ts';
+import type { ConsumerRecord } from '../records.ts';
+import type { PlacementState } from '../state.ts';
+import { refused } from './refusals.ts';
 
 type Refused = ReturnType<typeof refused>;
 

@@ -1,22 +1,21 @@
 // What callers of the Placement API may ask to see. The answers name things as they are kept; a front words them for
 // the version that its caller speaks.
 
-import { addAmounts } from '../amounts.ts';
-import type { InstanceGroup } from '../messages/common.ts';
-import { OF_NO_BUILD } from '../messages/placement.ts';
-import type { ApiInventories, ApiMessage, ApiOutcome, MovingProvider } from '../messages/placement-api.ts';
-import { STANDARD_RESOURCE_CLASSES } from '../messages/resource-classes.ts';
-
-import { unknownClass } from './api-checks.ts';
-import { noProvider, noTrait } from './api-refusals.ts';
-import { isKnownTrait } from './catalog.ts';
-import { heldBy, ownerOf } from './consumers.ts';
-import { hasRoom } from './inventory.ts';
-import { CLASSES, PROVIDERS, TRAITS, usageTopic } from './lock-keys.ts';
-import { type Provider, revisionOf } from './providers.ts';
-import { STANDARD_TRAITS } from './standard-traits.ts';
-import type { PlacementState } from './state.ts';
-import { subtreeOf, treeOf } from './trees.ts';
+import { addAmounts } from '../../amounts.ts';
+import type { InstanceGroup } from '../../messages/common.ts';
+import { OF_NO_BUILD } from '../../messages/placement.ts';
+import type { ApiInventories, ApiMessage, ApiOutcome, MovingProvider } from '../../messages/placement-api.ts';
+import { STANDARD_RESOURCE_CLASSES } from '../../messages/resource-classes.ts';
+import { isKnownTrait } from '../catalog.ts';
+import { heldBy, ownerOf } from '../consumers.ts';
+import { hasRoom } from '../inventory.ts';
+import { CLASSES, PROVIDERS, TRAITS, usageTopic } from '../lock-keys.ts';
+import { type Provider, revisionOf } from '../providers.ts';
+import { STANDARD_TRAITS } from '../standard-traits.ts';
+import type { PlacementState } from '../state.ts';
+import { subtreeOf, treeOf } from '../trees.ts';
+import { unknownClass } from './checks.ts';
+import { noProvider, noTrait } from './refusals.ts';
 
 export interface ProviderSummary {
   readonly id: string;

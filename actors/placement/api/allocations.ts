@@ -2,17 +2,17 @@
 // nothing. What the named consumers hold now is free for what they shall hold. An amount fits when the inventory has
 // it, or when the change leaves no more used than was before: so a provider over its capacity can be drained.
 
-import type { Allocation } from '../../machines/instance-build.ts';
-import { type Amounts, addAmount, addAmounts, type Sums, sumsOf } from '../amounts.ts';
-import type { ApiMessage, ApiRefusal, ConsumerChange, GivenAllocation } from '../messages/placement-api.ts';
-import { staleness, unknownClass } from './api-checks.ts';
-import { refusalOfMoves, refusalOfStrangers } from './api-groups.ts';
-import { type Decision, decline, noProvider, refused } from './api-refusals.ts';
-import { type Consumer, heldBy, ownerOf, UNKNOWN_OWNER } from './consumers.ts';
-import { capacityOf, unitAllowed, verb } from './inventory.ts';
-import type { Provider } from './providers.ts';
-import type { ApiRecord, ConsumerRecord } from './records.ts';
-import type { PlacementState } from './state.ts';
+import type { Allocation } from '../../../machines/instance-build.ts';
+import { type Amounts, addAmount, addAmounts, type Sums, sumsOf } from '../../amounts.ts';
+import type { ApiMessage, ApiRefusal, ConsumerChange, GivenAllocation } from '../../messages/placement-api.ts';
+import { type Consumer, heldBy, ownerOf, UNKNOWN_OWNER } from '../consumers.ts';
+import { capacityOf, unitAllowed, verb } from '../inventory.ts';
+import type { Provider } from '../providers.ts';
+import type { ApiRecord, ConsumerRecord } from '../records.ts';
+import type { PlacementState } from '../state.ts';
+import { staleness, unknownClass } from './checks.ts';
+import { refusalOfMoves, refusalOfStrangers } from './groups.ts';
+import { type Decision, decline, noProvider, refused } from './refusals.ts';
 
 type Refused = { readonly refused: ApiRefusal };
 type Decided = Decision<ApiRecord>;

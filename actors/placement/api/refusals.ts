@@ -1,6 +1,6 @@
 // The refusals that callers of the Placement API get: their codes are stable, their words are for people.
 
-import type { ApiOutcome, ApiRefusal, ApiRefusalCode } from '../messages/placement-api.ts';
+import type { ApiOutcome, ApiRefusal, ApiRefusalCode } from '../../messages/placement-api.ts';
 
 export function refused(
   code: ApiRefusalCode,

@@ -1,9 +1,9 @@
 // The checks that several changes asked through the Placement API share.
 
-import { noClass, refused } from './api-refusals.ts';
-import { isKnownClass } from './catalog.ts';
-import { type Provider, revisionOf } from './providers.ts';
-import type { PlacementState } from './state.ts';
+import { isKnownClass } from '../catalog.ts';
+import { type Provider, revisionOf } from '../providers.ts';
+import type { PlacementState } from '../state.ts';
+import { noClass, refused } from './refusals.ts';
 
 /** The refusal of a change that goes by an old picture of the provider, or null. */
 export function staleness(provider: Provider, given: number | undefined) {

@@ -1,10 +1,10 @@
 // All ways to serve a request from one tree, one after the other: a search that gives up a way as soon as it cannot
 // lead anywhere, instead of listing all combinations and throwing most of them away.
 
-import { adjust } from '../../amounts.ts';
-import type { CandidatesRequest } from '../../messages/placement-api.ts';
-import type { Provider } from '../providers.ts';
-import { type ById, isSubtree } from '../subtree.ts';
+import { adjust } from '../../../amounts.ts';
+import type { CandidatesRequest } from '../../../messages/placement-api.ts';
+import type { Provider } from '../../providers.ts';
+import { type ById, isSubtree } from '../../subtree.ts';
 import { canBeIsolated, canHoldTogether } from './feasibility.ts';
 import type { Slot } from './options.ts';
 

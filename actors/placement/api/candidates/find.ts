@@ -1,12 +1,12 @@
 // Answers a question for allocation candidates: the ways to serve a request as things stand, and the providers of the
 // trees that they touch. With a limit, trees take turns: every tree gives one way before any gives a second.
 
-import type { ApiMessage, ApiOutcome, CandidateGroup, CandidatesRequest } from '../../messages/placement-api.ts';
-import { unknownClass } from '../api-checks.ts';
-import { noTrait } from '../api-refusals.ts';
-import { isKnownTrait } from '../catalog.ts';
-import type { Provider } from '../providers.ts';
-import type { PlacementState } from '../state.ts';
+import type { ApiMessage, ApiOutcome, CandidateGroup, CandidatesRequest } from '../../../messages/placement-api.ts';
+import { isKnownTrait } from '../../catalog.ts';
+import type { Provider } from '../../providers.ts';
+import type { PlacementState } from '../../state.ts';
+import { unknownClass } from '../checks.ts';
+import { noTrait } from '../refusals.ts';
 import { type Landscape, landscapeOf } from './foreign.ts';
 import { type Sharers, sharersOf, slotsOf } from './options.ts';
 import { type Budget, type Candidate, search } from './search.ts';

@@ -1,18 +1,18 @@
 // What callers of the Placement API changed, as records, and how each changes the state: the same live and on replay.
 // Whether a change may be made was decided before.
 
-import type { Allocation } from '../../machines/instance-build.ts';
-import type { ApiInventories } from '../messages/placement-api.ts';
-import { present } from '../present.ts';
-import { type Consumer, type Identity, identityOf } from './consumers.ts';
-import { locate, locateAll } from './groups.ts';
-import { install } from './indexes.ts';
-import { adjustUse, makeProvider, type Provider } from './providers.ts';
-import type { ApiRecord, ConsumerRecord } from './records.ts';
-import { renameClass } from './rename-class.ts';
-import type { PlacementState } from './state.ts';
-import { countTenant, countTenants } from './tenants.ts';
-import { graft, moveSubtree, plant, uproot } from './trees.ts';
+import type { Allocation } from '../../../machines/instance-build.ts';
+import type { ApiInventories } from '../../messages/placement-api.ts';
+import { present } from '../../present.ts';
+import { type Consumer, type Identity, identityOf } from '../consumers.ts';
+import { locate, locateAll } from '../groups.ts';
+import { install } from '../indexes.ts';
+import { adjustUse, makeProvider, type Provider } from '../providers.ts';
+import type { ApiRecord, ConsumerRecord } from '../records.ts';
+import { renameClass } from '../rename-class.ts';
+import type { PlacementState } from '../state.ts';
+import { countTenant, countTenants } from '../tenants.ts';
+import { graft, moveSubtree, plant, uproot } from '../trees.ts';
 
 export function applyApiRecord(state: PlacementState, record: ApiRecord): void {
   const { catalog } = state;

@@ -1,11 +1,11 @@
 // Trees of other shards in which something is shared: what a shard tells of its own, and how it sees those of others
 // beside its own while it looks for candidates. What is told is a moment old; the claim decides.
 
-import type { ApiOutcome, ForeignProvider } from '../../messages/placement-api.ts';
-import { makeProvider, type Provider } from '../providers.ts';
-import { SHARES_VIA_AGGREGATE } from '../standard-traits.ts';
-import type { PlacementState } from '../state.ts';
-import { treeOf } from '../trees.ts';
+import type { ApiOutcome, ForeignProvider } from '../../../messages/placement-api.ts';
+import { makeProvider, type Provider } from '../../providers.ts';
+import { SHARES_VIA_AGGREGATE } from '../../standard-traits.ts';
+import type { PlacementState } from '../../state.ts';
+import { treeOf } from '../../trees.ts';
 
 /** The providers among which candidates are looked for: those of the shard, and what others share. */
 export interface Landscape {
