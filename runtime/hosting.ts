@@ -67,12 +67,16 @@ interface Owned<S, M extends Message, R> {
 }
 
 export interface Hosting {
-  /** Makes an actor's host; it is not started. */
+  /**
+   * Makes the host of an actor that needs no lease; it is not started.
+   * @param hooks `restarted`: it has failed, and takes messages anew. `givenUp`: it has failed for good.
+   */
   host<S, M extends Message, R>(
     address: Address,
     actor: Actor<S, M, R>,
     journal: Journal<R>,
     protocol: Protocol,
+    hooks?: { readonly restarted?: () => void; readonly givenUp?: () => void },
   ): Hosted;
   /**
    * Serves an actor with a journal, or stands by for it while another process does.
@@ -239,16 +243,17 @@ export function hostingOf(options: HostingOptions): Hosting {
   }
 
   return {
-    host(address, actor, journal, protocol) {
+    host(address, actor, journal, protocol, hooks = {}) {
       const care = supervision({
         address,
         node: name,
         clock,
         logger,
         countsStarts: false,
-        start: () => hosted.host.start(),
+        start: () => hosted.host.start().then(hooks.restarted),
         giveUp() {
           givenUp.add(address);
+          hooks.givenUp?.();
           void leave(address);
         },
         onError,

@@ -92,7 +92,7 @@ export function playing(played: PlayingOptions): Playing {
 
   function hostCompute(cellName: string, host: string) {
     const address = computeAddress(cellName, host);
-    const incarnation = incarnationOf(name);
+    const incarnation = () => incarnationOf(name);
     const actor = compute({ cell: cellName, host, incarnation, placementShards, ...options.compute });
     const hosted = hosting.host(address, actor, noJournal, computeMessages);
     if (options.driver !== undefined) {
@@ -144,19 +144,27 @@ export function playing(played: PlayingOptions): Playing {
 
     async scheduler() {
       const address = `scheduler/${name}`;
-      const incarnation = incarnationOf(name);
+      const incarnation = () => incarnationOf(name);
       const actor = scheduler({ ...played.schedulerOptions, name, incarnation, placementShards });
-      const { host, handler } = hosting.host(address, actor, noJournal, schedulerMessages);
+      const { heardByScheduler } = played;
+      const announce = () => hosting.announce(address, SCHEDULERS);
+      const { host, handler } = hosting.host(address, actor, noJournal, schedulerMessages, {
+        restarted: announce,
+        // Whoever asks it by name is to hear at once that nobody is there.
+        givenUp() {
+          for (const subscription of heardByScheduler.splice(0)) subscription.unsubscribe();
+        },
+      });
       const endpoints = [{ name: 'select', subject: subjects.of(SCHEDULERS), handler }];
       await hosting.serve(address, { role: 'scheduler', description: 'scheduler', endpoints });
       goOn();
       for (const heard of [subjects.of(address), ...subjects.feeds]) {
-        played.heardByScheduler.push(bus.subscribe(heard, handler, { loopback: true }));
+        heardByScheduler.push(bus.subscribe(heard, handler, { loopback: true }));
       }
       await bus.flush();
       goOn();
       await host.start();
-      hosting.announce(address, SCHEDULERS);
+      announce();
     },
 
     /** The computes of a cell are one service, or few, with an endpoint for each host: a roster of thousands reads badly. */

@@ -18,8 +18,8 @@ import { readWake, wakeId } from '../wakes.ts';
 export interface ComputeOptions {
   readonly cell: string;
   readonly host: string;
-  /** Names this life of the compute: orders for another one are not carried out. */
-  readonly incarnation: string;
+  /** Names each life of the compute that begins: orders for another one are not carried out. */
+  readonly incarnation: () => string;
   /** How many placement shards the deployment has; default 1. */
   readonly placementShards?: number;
   /** How often the compute says that it is alive, ms; default 5,000. Less than `silentMs` of its cell, by far. */
@@ -42,9 +42,8 @@ const BEAT_MOMENTS = 50;
 const TELL_AGAIN_MS = 300_000;
 
 const RETRY_WAKE = 'retry';
-
-/** When the tree is told again, of one that was not withdrawn before its host was up. */
-const NEVER_WITHDRAWN = 0;
+/** It is time to tell the tree again. */
+const TREE_WAKE = 'tree';
 
 /** So many times a cell asks for an end, at its slowing pace, before the driver is asked for it again. */
 const ASKS_FOR_DRIVER = 4;
@@ -77,6 +76,8 @@ interface Job {
 type Phase = 'describing' | 'registering' | 'greeting' | 'up' | 'retired';
 
 export interface ComputeState {
+  /** Names this life. */
+  readonly incarnation: string;
   phase: Phase;
   providers: readonly ProviderSpec[];
   /** What the driver measured last; null while it is not known whether it measures at all, or it does not. */
@@ -86,11 +87,11 @@ export interface ComputeState {
   /** What came of attempts that are over, oldest first. */
   readonly outcomes: Map<string, Outcome>;
   repeats: number;
-  /** When the tree is told again, ms since the epoch. */
-  tellAt: number;
+  /** Once up, placement is told the tree with every beat until it has heard. */
+  owesTree: boolean;
 }
 
-interface Settings extends Required<ComputeOptions> {
+interface Settings extends Required<Omit<ComputeOptions, 'incarnation'>> {
   readonly toCell: Address;
   readonly toDriver: Address;
 }
@@ -109,7 +110,7 @@ const keyOf = (instance: string, attempt: number): string => `${instance} ${atte
 /** Does what the phase asks for, and again until it is answered. Once up, it only says that it is alive. */
 function comeUp(work: Work): void {
   const { settings, state, turn } = work;
-  const { host, incarnation, patience, toCell, toDriver } = settings;
+  const { host, patience, toCell, toDriver } = settings;
   let awaited = toCell;
   switch (state.phase) {
     case 'describing':
@@ -126,11 +127,11 @@ function comeUp(work: Work): void {
       turn.send(toCell, {
         type: 'alive',
         host,
-        incarnation,
+        incarnation: state.incarnation,
         ...(state.metrics === null ? {} : { metrics: state.metrics }),
       });
       if (state.measures) turn.send(toDriver, { type: 'measure' });
-      if (turn.now >= state.tellAt) tellTree(work);
+      if (state.owesTree) tellTree(work);
       return turn.wakeAt('come-up', nextBeat(settings, turn.now));
     case 'retired':
       return;
@@ -141,13 +142,15 @@ function comeUp(work: Work): void {
 
 /** Placement has answered what it was told. */
 function treeHeard({ state, turn }: Work): void {
-  if (state.phase === 'up' && turn.now >= state.tellAt) state.tellAt = turn.now + TELL_AGAIN_MS;
+  if (state.phase !== 'up' || !state.owesTree) return;
+  state.owesTree = false;
+  turn.wakeAt(TREE_WAKE, turn.now + TELL_AGAIN_MS);
 }
 
 /** Placement has no tree of this host any more; what it has answered before may still be on its way. */
 function treeWithdrawn(work: Work): void {
-  const { state, turn } = work;
-  state.tellAt = turn.now;
+  const { state } = work;
+  state.owesTree = true;
   if (state.phase === 'up') tellTree(work);
 }
 
@@ -172,19 +175,20 @@ function enter(work: Work, phase: Phase): void {
   comeUp(work);
 }
 
-function retire({ settings: { cell, host, incarnation }, state, turn }: Work): void {
+function retire({ settings: { cell, host }, state, turn }: Work): void {
   if (state.phase === 'retired') return;
   state.phase = 'retired';
   turn.cancelWake('come-up');
   turn.publish({
     topic: ['cell', cell, 'host', host, 'retired'],
-    body: { at: turn.now, host, incarnation },
+    body: { at: turn.now, host, incarnation: state.incarnation },
     cause: 'retired',
   });
 }
 
 function present(work: Work, challenge?: number): void {
-  const { host, incarnation, toCell } = work.settings;
+  const { host, toCell } = work.settings;
+  const { incarnation } = work.state;
   const provider = (work.state.providers[0] as ProviderSpec).id;
   const answering = challenge === undefined ? {} : { challenge };
   work.turn.send(toCell, { type: 'compute-up', host, provider, incarnation, ...answering, running: running(work) });
@@ -204,7 +208,7 @@ function running({ state }: Work): { instance: string; attempt: number }[] {
 function build(work: Work, order: ComputeBuild, from: Address): void {
   const { settings, state, turn } = work;
   // An order for another life is not refused: the cell gives it again to this one, and a refusal could overtake it.
-  if (order.incarnation !== settings.incarnation) return;
+  if (order.incarnation !== state.incarnation) return;
   const { instance, attempt } = order;
   const key = keyOf(instance, attempt);
   const outcome = state.outcomes.get(key);
@@ -358,7 +362,7 @@ function receive(work: Work, message: ComputeMessage | Wake, from: Address): voi
   const { settings, state, turn } = work;
   switch (message.type) {
     case 'retired':
-      if (message.incarnation === settings.incarnation) retire(work);
+      if (message.incarnation === state.incarnation) retire(work);
       return;
     case 'build':
       if (state.phase === 'retired') return;
@@ -373,12 +377,12 @@ function receive(work: Work, message: ComputeMessage | Wake, from: Address): voi
     case 'tree-withdrawn':
       return treeWithdrawn(work);
     case 'welcome':
-      if (state.phase !== 'greeting' || message.incarnation !== settings.incarnation) return;
+      if (state.phase !== 'greeting' || message.incarnation !== state.incarnation) return;
       // Hosts that came up together do not tell again together.
-      if (state.tellAt === NEVER_WITHDRAWN) state.tellAt = turn.now + (fnv1a(settings.host) % TELL_AGAIN_MS);
+      if (!state.owesTree) turn.wakeAt(TREE_WAKE, turn.now + (fnv1a(settings.host) % TELL_AGAIN_MS));
       return enter(work, 'up');
     case 'who-are-you':
-      if (message.incarnation !== undefined && message.incarnation !== settings.incarnation) return;
+      if (message.incarnation !== undefined && message.incarnation !== state.incarnation) return;
       if (state.phase === 'greeting' || state.phase === 'up') present(work, message.challenge);
       return;
     case 'list-instances':
@@ -388,6 +392,10 @@ function receive(work: Work, message: ComputeMessage | Wake, from: Address): voi
       return turn.send(settings.toDriver, { type: 'list', ask: message.ask, to: from });
     case 'wake':
       if (message.id === 'come-up') return comeUp(work);
+      if (message.id === TREE_WAKE) {
+        state.owesTree = true;
+        return;
+      }
       return retry(work, readWake(message.id)[1]);
     case 'tree-refused':
       treeHeard(work);
@@ -398,8 +406,9 @@ function receive(work: Work, message: ComputeMessage | Wake, from: Address): voi
   }
 }
 
-function init(): ComputeState {
+function newLife(incarnation: string): ComputeState {
   return {
+    incarnation,
     phase: 'describing',
     providers: [],
     metrics: null,
@@ -407,22 +416,22 @@ function init(): ComputeState {
     jobs: new PassingMap(),
     outcomes: new PassingMap(),
     repeats: 0,
-    tellAt: NEVER_WITHDRAWN,
+    owesTree: false,
   };
 }
 
 export function compute(options: ComputeOptions): Actor<ComputeState, ComputeMessage, never> {
-  const { cell, host, incarnation, placementShards = 1 } = options;
+  const { cell, host, placementShards = 1 } = options;
   const settings: Settings = {
     cell,
     host,
-    incarnation,
     placementShards,
     heartbeatMs: options.heartbeatMs ?? DEFAULTS.heartbeatMs,
     patience: options.patience ?? DEFAULTS.patience,
     toCell: cellAddress(cell),
     toDriver: driverAddress(cell, host),
   };
+  const init = () => newLife(options.incarnation());
   return {
     init,
     receive: (state, message, from, turn) => receive({ settings, state, turn }, message, from),

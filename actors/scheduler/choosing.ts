@@ -60,7 +60,7 @@ function newOpen(work: Work, key: string, asked: Select, from: Address, inTurn: 
     locating: null,
     otherRule: undefined,
     machines: new Map(),
-    taker: inTurn?.taker ?? `${work.incarnation} ${work.state.asks}`,
+    taker: inTurn?.taker ?? `${work.state.incarnation} ${work.state.asks}`,
     tryNumber: inTurn?.tryNumber ?? FIRST_TRY,
     taken: !isOrdered(work, { asked }),
     recalls: new Map(),

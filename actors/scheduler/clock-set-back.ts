@@ -18,7 +18,10 @@ export function clockSetBack({ state, turn }: Work): void {
     open.outwaits = Math.min(open.outwaits, now);
     turn.wakeAt(wakeId(RIVALS_WAKE, open.key), now);
   }
-  for (const follower of state.followers.values()) follower.heardAt = Math.min(follower.heardAt, now);
+  for (const follower of state.followers.values()) {
+    follower.heardAt = Math.min(follower.heardAt, now);
+    follower.saidAt = Math.min(follower.saidAt, now);
+  }
   letParkingGoOn(state.parking, now);
   if (state.parking.lots.size > 0) turn.wakeAt(PARKED_WAKE, now);
   for (const { searched } of state.rankings.shapes.values()) searched.since = Math.min(searched.since, now);

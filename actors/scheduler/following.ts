@@ -37,9 +37,11 @@ export function providersChanged(work: Work, message: ProvidersChanged): void {
   learnChanges(view, message);
   for (const consumer of message.deleted ?? []) expectNoMore(view, consumer);
   heard(work, feed, { shard: message.shard }, message, isBeat(message));
+  const follower = followers.get(feed);
+  if (follower === undefined || follower.ask === null) return;
   // What is told between two pages is there, though it may stand on neither.
-  for (const { id } of message.changed) followers.get(feed)?.listed.add(id);
-  for (const id of message.removed) followers.get(feed)?.goneAt.set(id, message.sequence);
+  for (const { id } of message.changed) follower.listed.add(id);
+  for (const id of message.removed) follower.goneAt.set(id, message.sequence);
 }
 
 export function hostsChanged(work: Work, message: HostsChanged): void {
@@ -49,15 +51,21 @@ export function hostsChanged(work: Work, message: HostsChanged): void {
   for (const root of gone) forgetHost(view, cell, root);
   learnHosts(view, message);
   heard(work, feed, { cell }, message, hosts.length === 0 && gone.length === 0);
-  for (const { provider } of hosts) followers.get(feed)?.listed.add(provider);
+  const follower = followers.get(feed);
+  if (follower === undefined || follower.ask === null) return;
+  for (const { provider } of hosts) follower.listed.add(provider);
 }
 
 /** Asks for the whole of what a feed tells of, from the first page. */
 export function resync(work: Work, feed: string): void {
   const follower = work.state.followers.get(feed) as Follower;
-  follower.listed.clear();
-  follower.goneAt.clear();
+  forgetPages(follower);
   askPage(work, feed, follower, undefined);
+}
+
+function forgetPages({ listed, goneAt }: Follower): void {
+  listed.clear();
+  goneAt.clear();
 }
 
 function askPage(work: Work, feed: string, follower: Follower, after: string | undefined): void {
@@ -99,6 +107,7 @@ export function pageCame(work: Work, page: ProvidersPage | HostsPage): void {
   if (page.next !== null) return askPage(work, feed, follower, page.next);
   if (page.type === 'providers') forgetUnlisted(work.state.view, follower.listed, page.shard);
   else forgetUnlistedHosts(work.state.view, follower.listed, page.cell);
+  forgetPages(follower);
   follower.ask = null;
   follower.complete = true;
   work.turn.cancelWake(wakeId(RESYNC_WAKE, feed));

@@ -80,8 +80,8 @@ export interface SchedulerOptions {
   readonly silentMs?: number;
   /** How many placement shards the deployment has; default 1. */
   readonly placementShards?: number;
-  /** Names this life of the scheduler among all of all schedulers; needed with several placement shards. */
-  readonly incarnation?: string;
+  /** Names each life of the scheduler that begins, among all of all schedulers; needed with several placement shards. */
+  readonly incarnation?: () => string;
 }
 
 const DEFAULTS = { patience: { firstMs: 1_000, mostMs: 5_000 }, warmUpMs: 2_500, silentMs: 4_000 } as const;
@@ -95,13 +95,14 @@ export function scheduler(options: SchedulerOptions): Actor<SchedulerState, Sche
   const patience = options.patience ?? DEFAULTS.patience;
   const warmUpMs = options.warmUpMs ?? DEFAULTS.warmUpMs;
   const silentMs = options.silentMs ?? DEFAULTS.silentMs;
-  const { placementShards = 1, incarnation = options.name } = options;
-  const settings = { patience, warmUpMs, silentMs, placementShards, incarnation };
+  const { placementShards = 1, incarnation = () => options.name } = options;
+  const settings = { patience, warmUpMs, silentMs, placementShards };
   const workOf = workWith(settings);
 
   function init(): SchedulerState {
     const rankings = emptyRankings(options.weighers ?? DEFAULT_WEIGHERS, options.name, options);
     return {
+      incarnation: incarnation(),
       view: { ...emptyView(placementShards), statsMatter: statsMatter(rankings) },
       rankings,
       open: new PassingMap(),

@@ -257,6 +257,8 @@ export interface Surveyed {
 
 /** All that a scheduler holds. */
 export interface SchedulerState extends Fleet {
+  /** Names this life. */
+  readonly incarnation: string;
   /** By the keys of requests, as all that names requests here. */
   readonly open: Map<string, Open>;
   /** Which selection an instance belongs to. */
@@ -314,6 +316,4 @@ export interface Work {
   readonly silentMs: number;
   /** How many placement shards the deployment has. */
   readonly placementShards: number;
-  /** Names this life of the scheduler. */
-  readonly incarnation: string;
 }

@@ -42,8 +42,9 @@ export function unsentQueue({ maxMessages, maxBytes }: UnsentQueueLimits): Unsen
         bytes -= (messages[oldest++] as UnsentQueueMessage).bytes;
         dropped++;
       }
-      // The dropped ones are let go in one piece: shifting one at a time would move all the others each time.
-      if (oldest > maxMessages) {
+      // The dropped ones are let go in one piece, when they are as many as are kept: shifting one at a time would move all
+      // the others each time.
+      if (oldest >= messages.length - oldest) {
         messages = messages.slice(oldest);
         oldest = 0;
       }

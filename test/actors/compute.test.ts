@@ -16,7 +16,7 @@ const DRIVER = 'driver/c1/h1';
 const actor = compute({
   cell: 'c1',
   host: 'h1',
-  incarnation: LIFE,
+  incarnation: () => LIFE,
   heartbeatMs: 5_000,
   patience: { firstMs: 500, mostMs: 4_000 },
 });
@@ -75,6 +75,17 @@ test('compute - it learns what it is, tells placement, then presents itself to i
       .flatMap(told)
       .filter((one) => one === `alive to ${CELL}`).length >= 2,
   );
+});
+
+test('compute - each life that begins has a name of its own: what was ordered of the one before is ordered again', () => {
+  let lives = 0;
+  const incarnation = () => {
+    lives += 1;
+    return `life-${lives}`;
+  };
+  const anew = compute({ cell: 'c1', host: 'h1', incarnation });
+  const named = [anew.init(), anew.init()].map((state) => state.incarnation);
+  assert.equal(named, ['life-1', 'life-2']);
 });
 
 test('compute - once up it tells placement its tree again every five minutes, in case somebody has taken it away', () => {

@@ -45,7 +45,7 @@ function play(seed: string) {
 
   const lifeAt = (at: number) => {
     lives += 1;
-    const actor = compute({ cell: 'c1', host: 'h1', incarnation: `life-${lives}` });
+    const actor = compute({ cell: 'c1', host: 'h1', incarnation: () => `life-${lives}` });
     return bench(actor, { address: COMPUTE, at });
   };
 

@@ -38,6 +38,21 @@ test('scheduler - a number missed in a feed, or a new life of its teller, makes 
   assert.is(sentOf(all.hear(change(epoch + 1, 0)), 'list-providers').length, 1);
 });
 
+test('scheduler - of what comes and goes while it asks for no whole it keeps nothing', () => {
+  const all = rig(hostsIn('c1', 'h1'));
+  const follower = all.on.state.followers.get('placement 0');
+  assert.ok(follower?.complete && follower.ask === null);
+  const { epoch, sequence } = follower;
+  const [told] = sentOf(all.shard.tell({ type: 'list-providers', ask: 1, limit: 1 }), 'providers');
+  const [one] = (told?.message.providers ?? []) as ProvidersChanged['changed'];
+  for (let id = 0; id < 20; id += 1) {
+    const root = `come-and-gone-${id}`;
+    all.hear(change(epoch, sequence + 2 * id + 1, [{ ...one, id: root, root } as never]));
+    all.hear({ ...change(epoch, sequence + 2 * id + 2), removed: [root] });
+  }
+  assert.equal([follower.listed.size, follower.goneAt.size, follower.ask], [0, 0, null]);
+});
+
 test('scheduler - a beat with a new number means that the last change was lost, and it asks for the whole', () => {
   const all = rig(hostsIn('c1', 'h1'));
   const { epoch, sequence } = all.on.state.followers.get('placement 0') ?? { epoch: 0, sequence: 0 };

@@ -25,7 +25,7 @@ const inventory: Inventory = {
 
 const schedulerActor = scheduler({
   name: 's',
-  incarnation: 's-1',
+  incarnation: () => 's-1',
   placementShards: 3,
   warmUpMs: 0,
   patience: PATIENCE,
@@ -207,7 +207,7 @@ function withSilentShard() {
 
 test('shards - a scheduler that does not know the whole fleet yet says that it is at a request, so that none asks anew', () => {
   const on = bench(
-    scheduler({ name: 's', incarnation: 's-1', placementShards: 3, warmUpMs: 2_500, patience: PATIENCE }),
+    scheduler({ name: 's', incarnation: () => 's-1', placementShards: 3, warmUpMs: 2_500, patience: PATIENCE }),
   );
   const taker = sentOf(on.tell(selectOf(1), 'conductor/0'), 'taking')[0]?.message.taker ?? '';
   on.tell({ type: 'take', request: 'web', round: 1, taker }, 'conductor/0');

@@ -178,7 +178,7 @@ test('sweeps - which cells there are, with and without hosts, is told when all h
     { cell: 'c2', hosts: 255, up: 255 },
   ];
   assert.equal(told, [{ to: 'gateway/g', message: { type: 'cells', ask: 7, cells } }]);
-  const apart = schedulersOf([{ host: 'h1' }], [{ name: 's', placementShards: 2, incarnation: 'x' }]);
+  const apart = schedulersOf([{ host: 'h1' }], [{ name: 's', placementShards: 2, incarnation: () => 'x' }]);
   const [without] = apart.desks;
   assert.ok(without);
   assert.is(without.tell({ type: 'list-cells', ask: 1 }, 'gateway/g').sent[0]?.message.type, 'cells');

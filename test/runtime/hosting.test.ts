@@ -68,7 +68,9 @@ async function served(unreadable: readonly number[], owner = ADDRESS) {
   };
   const taken: string[] = [];
   const hosting = make('one', bus);
-  const { host, handler } = hosting.host(ADDRESS, fragile(taken), journal, {});
+  const told: string[] = [];
+  const hooks = { restarted: () => told.push('restarted'), givenUp: () => told.push('given up') };
+  const { host, handler } = hosting.host(ADDRESS, fragile(taken), journal, {}, hooks);
   await host.start();
   const endpoints = [{ name: 'shard-0', subject: subjects.of(ADDRESS), handler }];
   await hosting.serve(owner, { role: 'placement', description: 'placement', endpoints });
@@ -79,19 +81,20 @@ async function served(unreadable: readonly number[], owner = ADDRESS) {
       await new Promise((resolve) => setImmediate(resolve));
     }
   };
-  return { clock, hosting, rival: make('two', other), taken, tell };
+  return { clock, hosting, rival: make('two', other), taken, told, tell };
 }
 
 test('hosting - an actor whose journal cannot be read when it starts again is started later', async () => {
-  const { taken, tell, hosting } = await served([2, 3]);
+  const { taken, told, tell, hosting } = await served([2, 3]);
   await tell('bad');
   await tell('good');
   assert.equal(taken, ['good']);
+  assert.equal(told, ['restarted'], 'only when it was');
   await hosting.stop();
 });
 
 test('hosting - an actor that fails again and again leaves its place to others', async () => {
-  const { tell, hosting, rival, clock } = await served([]);
+  const { told, tell, hosting, rival, clock } = await served([]);
   const claim = async () => {
     const claimed = rival.claim([ADDRESS]);
     clock.runUntilIdle();
@@ -100,6 +103,7 @@ test('hosting - an actor that fails again and again leaves its place to others',
   assert.is((await failureOf(claim)).code, 'already-hosted');
   for (let round = 0; round < 6; round += 1) await tell('bad');
   await claim();
+  assert.equal(told, [...Array(5).fill('restarted'), 'given up']);
   await hosting.stop();
 });
 

@@ -66,7 +66,14 @@ export function ownersOf({ conductorShards, placementShards, cells, rememberMs }
 }
 
 export function schedulerOf(name: string, incarnation: string, placementShards: number): OwnerActor {
-  const options = { name, incarnation, placementShards, patience: PATIENCE, warmUpMs: 2_500, silentMs: 3_000 };
+  const options = {
+    name,
+    incarnation: () => incarnation,
+    placementShards,
+    patience: PATIENCE,
+    warmUpMs: 2_500,
+    silentMs: 3_000,
+  };
   return scheduler(options) as unknown as OwnerActor;
 }
 
@@ -74,7 +81,7 @@ export function computeOf(cellName: string, host: string, incarnation: string, p
   return compute({
     cell: cellName,
     host,
-    incarnation,
+    incarnation: () => incarnation,
     placementShards,
     heartbeatMs: 900,
     patience: { firstMs: 200, mostMs: 1_500 },

@@ -35,7 +35,9 @@ export function fleetByChance(
   const names = Array.from({ length: random.integer(1, 4) }, (_, n) => `scheduler/s${n}`);
   const filters = random.pick([[], [instanceLimit(1_000)]]);
   const options = { warmUpMs: WARM_UP_MS, placementShards, pickAmong: random.pick([1, 3]), filters };
-  const schedulers = new Map(names.map((name) => [name, bench(scheduler({ ...options, name, incarnation: name }))]));
+  const schedulers = new Map(
+    names.map((name) => [name, bench(scheduler({ ...options, name, incarnation: () => name }))]),
+  );
   const named = (all: typeof shards) => all.map((one, shard) => [placementAddress(shard), one] as const);
   const told = hosts.map((host): HostState => ({ host, provider: `p-${host}`, state: 'up' }));
   const ways = new Map<string, Way>();

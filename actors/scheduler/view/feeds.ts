@@ -21,9 +21,9 @@ export interface Follower {
   heardAt: number;
   /** When it was last heard for certain, ms since the epoch. */
   saidAt: number;
-  /** Ids named on the pages so far. */
+  /** While the whole is asked for: ids named on the pages so far, or by the feed meanwhile. */
   readonly listed: Set<string>;
-  /** What the feed told to be gone since the whole was asked for, with the number of the change. */
+  /** While the whole is asked for: what the feed told to be gone since, with the number of the change. */
   readonly goneAt: Map<string, number>;
   /** Whether the whole was ever had. */
   complete: boolean;
