@@ -145,6 +145,12 @@ function deadlineOf(snapshot: BuildSnapshot, at: number, deadlines: StateDeadlin
   return limit === undefined ? null : at + limit;
 }
 
+/** A clock that was set back meanwhile gives a build no more time than its state has. */
+export function limitDeadline(build: HostedBuild, now: number, deadlines: StateDeadlines): void {
+  const most = deadlineOf(build.snapshot, now, deadlines);
+  if (most !== null && build.deadlineAt !== null) build.deadlineAt = Math.min(build.deadlineAt, most);
+}
+
 export function stateOfBuild(build: HostedBuild): InstanceBuildState {
   return build.snapshot.value;
 }

@@ -46,6 +46,7 @@ export function rested(work: Work, hostName: string): void {
   const rest = host?.service.context.rest ?? null;
   if (host === undefined || rest === null) return;
   // It may have been put back, and set aside again, meanwhile; or the clock was set.
-  if (rest.until <= work.turn.now) hostEvent(work, hostName, { type: 'RESTED' });
+  const isOver = rest.until <= work.turn.now || rest.until > work.turn.now + work.resting.mostMs;
+  if (isOver) hostEvent(work, hostName, { type: 'RESTED' });
   else armRest(work, host);
 }

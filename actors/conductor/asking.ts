@@ -2,14 +2,14 @@
 
 import type { Address } from '../actor.ts';
 import { LOST_AFTER_MS } from '../asking-window.ts';
-import { waitMs } from '../builds.ts';
+import { limitDeadline, waitMs } from '../builds.ts';
 import type { Selecting, Taking } from '../messages/conductor.ts';
 import { SCHEDULERS } from '../routing.ts';
 import { wakeId } from '../wakes.ts';
 import { BY_NAME_MOST_MS } from './known-schedulers.ts';
 import { failRequest, REQUEST_WAKE } from './requests.ts';
 import { nextRound } from './rounds.ts';
-import { type ConductorState, deadlineOfRequest, type OpenRequest } from './state.ts';
+import { type ConductorState, deadlineOfRequest, entryOf, type OpenRequest } from './state.ts';
 import { givesWay, isHeldBack, leaveSilentLine, lineFor, standInLine, waitedInVain, waitsOf } from './waiting.ts';
 import { timedOutBecause } from './words.ts';
 import type { Work } from './work.ts';
@@ -27,6 +27,7 @@ export function wakeRequest(work: Work, request: string, isEarly = false): void 
   const { state, turn } = work;
   const open = state.requests.get(request);
   if (open === undefined) return;
+  limitDeadlines(work, open);
   if (turn.now >= deadlineOfRequest(state, open)) {
     if (open.parked === undefined) {
       return failRequest(work, request, { type: 'TIMED_OUT', reason: timedOutBecause(state, open, turn.now) });
@@ -55,6 +56,15 @@ export function wakeRequest(work: Work, request: string, isEarly = false): void 
   state.again.add(request);
   // However long it is left there.
   turn.wakeAt(wake, deadlineAt);
+}
+
+/** Of one that may wait it is said when it was accepted how long. */
+function limitDeadlines({ state, turn, deadlines }: Work, { waiting, waitUntil }: OpenRequest): void {
+  if (waitUntil !== undefined) return;
+  for (const instance of waiting) {
+    const { build } = entryOf(state, instance);
+    if (build !== null) limitDeadline(build, turn.now, deadlines);
+  }
 }
 
 /** While schedulers are asked by name it must be known when one comes up, though nothing be asked for. */

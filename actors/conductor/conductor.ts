@@ -11,6 +11,7 @@ import { BUILD_WAKE, type Patience } from '../builds.ts';
 import { FORGET_WAKE, forgetAgainMs, forgetDeleted } from '../deleted.ts';
 import type { ConductorMessage } from '../messages/conductor.ts';
 import { page } from '../page.ts';
+import { isScheduler } from '../routing.ts';
 import { joined } from '../snapshot.ts';
 import { readWake } from '../wakes.ts';
 import { workWith } from '../work.ts';
@@ -69,6 +70,8 @@ export interface ConductorOptions {
   readonly parkedAskMs?: number;
 }
 
+const SAID_BY_SCHEDULERS: ReadonlySet<string> = new Set(['taking', 'selected', 'selecting', 'no-valid-host', 'parked']);
+
 const DEFAULTS = {
   requestedMs: 120_000,
   patience: { firstMs: 2_000, mostMs: 15_000 },
@@ -95,6 +98,8 @@ export function conductor(options: ConductorOptions): Actor<ConductorState, Cond
 
   function receive(state: ConductorState, message: ConductorMessage | Wake, from: Address, turn: ConductorTurn): void {
     const work = workOf(state, turn);
+    // Whoever says it is asked by name from then on.
+    if (SAID_BY_SCHEDULERS.has(message.type) && !isScheduler(from)) return;
     switch (message.type) {
       case 'build':
         return build(work, message, from);

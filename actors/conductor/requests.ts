@@ -21,10 +21,9 @@ export const REQUEST_WAKE = 'request';
 const PLACES_IN_A_MS = 4_096;
 
 /** Behind those that were accepted before: in the same millisecond, or, while one of them has no host, by a clock set back since. */
-function placeInLine({ state, turn: { now } }: Work): { since?: number } {
-  const isBehind = Math.floor(state.lastInLine) === now || (state.lastInLine > now && state.requests.size > 0);
-  state.lastInLine = isBehind ? state.lastInLine + 1 / PLACES_IN_A_MS : now;
-  return state.lastInLine === now ? {} : { since: state.lastInLine };
+function placeInLine({ state: { lastInLine, requests }, turn: { now } }: Work): { since?: number } {
+  const isBehind = Math.floor(lastInLine) === now || (lastInLine > now && requests.size > 0);
+  return isBehind ? { since: lastInLine + 1 / PLACES_IN_A_MS } : {};
 }
 
 export function build(work: Work, asked: Build, from: Address): void {

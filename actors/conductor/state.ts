@@ -156,7 +156,7 @@ export interface ConductorState {
   line: { readonly scheduler: Address; heardAt: number } | null;
   /** Those that answer, whatever they were asked for; not recorded. */
   readonly schedulers: KnownSchedulers;
-  /** The place in line of the request that was accepted last of those that may wait; not recorded. */
+  /** The place in line of the request that was accepted last of those that may wait; follows from `requests`. */
   lastInLine: number;
   /** The placement shards that have still to say that they gave back what an instance held; not recorded. */
   readonly releasing: Map<string, Set<Address>>;
@@ -339,6 +339,9 @@ function accept(
   const waitsMs = waitUntil === undefined ? undefined : waitUntil - at;
   const asked = fingerprintOf(facts, instances.length, alternates, waitsMs);
   const isOrdered = instances.length > 1 && (waitUntil !== undefined || spec.instanceGroup?.policy === 'affinity');
+  if (waitUntil !== undefined) {
+    state.lastInLine = state.requests.size === 0 ? since : Math.max(since, state.lastInLine);
+  }
   state.requests.set(request, {
     spec,
     where,
@@ -429,6 +432,7 @@ export function restoreConductor(stored: StoredConductor): ConductorState {
   for (const [id, { waiting, round: recorded = 0, ...open }] of requests) {
     state.requests.set(id, { ...open, waiting: new Set(waiting), recorded, ...UNASKED });
     if (open.parked !== undefined) state.parked.add(id);
+    state.lastInLine = Math.max(state.lastInLine, open.since ?? 0);
   }
   return state;
 }

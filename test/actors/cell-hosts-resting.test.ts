@@ -69,6 +69,26 @@ test('hosts - one that never says what came of its builds is set aside too', () 
   assert.is(stateOf('h1'), 'set-aside');
 });
 
+test('hosts - one whose builds are not answered is set aside as soon, and rests no longer, when the clock is set back by a day', () => {
+  const aDayEarlier = ({ on }: ReturnType<typeof desk>, ms: number) => {
+    on.setBack(86_400_000);
+    for (let passed = 0; passed < ms; passed += 5_000) {
+      on.pass(5_000);
+      on.tell({ type: 'echo' });
+      for (const host of ['h1', 'h2']) on.tell({ type: 'alive', host, incarnation: 'life-1' });
+    }
+  };
+  const failing = desk(['h1', 'h2'], { failuresBeforeAside: 2 });
+  for (const instance of ['a', 'b']) failing.start(instance, 'h1');
+  aDayEarlier(failing, 45_000);
+  assert.is(failing.stateOf('h1'), 'set-aside');
+
+  const resting = desk(['h1', 'h2'], { failuresBeforeAside: 2 });
+  for (const _ of [1, 2]) resting.fail('h1');
+  aDayEarlier(resting, 120_000);
+  assert.is(resting.stateOf('h1'), 'up');
+});
+
 test('hosts - when most of them fail the fault is not theirs: only a share is set aside', () => {
   for (const [count, most] of [
     [1, 0],

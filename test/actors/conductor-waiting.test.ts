@@ -88,9 +88,7 @@ test('waiting - when the scheduler of the line has died after the clock was set 
   const on = desk();
   on.tell(buildOf('web'));
   parkedAs(on, 'web');
-  on.now -= 3_600_000;
-  // Its timers go by a clock that nobody sets.
-  for (const [id, at] of on.wakes) (on.wakes as Map<string, number>).set(id, at - 3_600_000);
+  on.setBack(3_600_000);
   on.pass(60_000);
   parkedAs(on, 'web', 'none of 3 hosts', 'scheduler/t');
   assert.is(on.state.line?.scheduler, 'scheduler/t');

@@ -195,7 +195,7 @@ test('conductor - several instances are handed over together', () => {
 test('conductor - several instances fail together, each giving back whatever was claimed for it', () => {
   const on = desk();
   const [select] = sentOf(on.tell(buildOf('web', 3)), 'select');
-  const turned = on.tell(noHost('web', select?.message.round ?? 0));
+  const turned = on.tell(noHost('web', select?.message.round ?? 0), 'scheduler/s');
   const released = sentOf(turned, 'release');
   assert.equal(
     released.map(({ message }) => message.consumer),
@@ -223,9 +223,9 @@ test('conductor - answers to an earlier round of asking mean nothing', () => {
   assert.ok(again, 'it asks again');
   const stale = selectedFor(lastSelect(first));
   for (const message of [stale.message, noHost('web', sentOf(first, 'select')[0]?.message.round ?? 0)]) {
-    assert.equal(on.tell(message).records, []);
+    assert.equal(on.tell(message, 'scheduler/s').records, []);
   }
-  assert.is(sentOf(on.tell(selectedFor(lastSelect(again)).message), 'start').length, 2);
+  assert.is(sentOf(on.tell(selectedFor(lastSelect(again)).message, 'scheduler/s'), 'start').length, 2);
 });
 
 test('conductor - a scheduler is asked again at a slowing pace, until the deadline fails the request', () => {
@@ -285,6 +285,41 @@ test('conductor - of a request that fails while a scheduler is at it, it is said
   }
   const message = "scheduler 's' has come to no end in time: placement may not answer it";
   assert.equal(viewOf(on, 'web')?.failure, { code: 'scheduling-timed-out', message });
+});
+
+test('conductor - what only schedulers say counts of nobody else', () => {
+  const on = desk();
+  const { request, round } = lastSelect(on.tell(buildOf('web', 1, { waitMs: 600_000 }))).message as never;
+  const said: ConductorMessage[] = [
+    noHost(request, round),
+    { type: 'parked', request, round, reason: 'none of 3 hosts', decision: '{}' },
+    { type: 'selecting', request, round },
+    { type: 'taking', request, round, taker: 's 1' },
+  ];
+  for (const from of ['', 'conductor/9', 'schedulers/s']) {
+    for (const message of said) assert.equal(on.tell(message, from), { records: [], sent: [], events: [] }, from);
+  }
+  on.pass(2_500);
+  assert.is(lastSelect(on.tell(buildOf('other'))).to, 'scheduler', 'none of them is asked by name');
+});
+
+test('conductor - the place in line of who came last is known to the next owner, whose clock may be behind', () => {
+  const on = desk();
+  on.tell(buildOf('first', 1, { waitMs: 600_000 }));
+  const next = bench(actor, { at: on.now - 5_000, entries: on.entries });
+  next.tell(buildOf('second', 1, { waitMs: 600_000 }));
+  const placeOf = (request: string) => next.state.requests.get(request)?.since ?? 0;
+  assert.ok(placeOf('second') > placeOf('first'));
+  const stored = actor.restore([next.stored()]);
+  assert.is(stored.lastInLine, placeOf('second'));
+});
+
+test('conductor - a request whose clock is set back gives up after its time all the same', () => {
+  const on = desk();
+  on.tell(buildOf('web'));
+  on.setBack(3_600_000);
+  on.pass(200_000);
+  assert.is(viewOf(on, 'web')?.state, 'failed');
 });
 
 for (const type of ['taking', 'selected', 'no-valid-host', 'parked'] as const) {
@@ -476,7 +511,7 @@ test('conductor - deleted while it waits for a host: it is given back, and a lat
   const asked = on.tell(buildOf('web'));
   const turned = on.tell(remove('web'));
   assert.equal(told(turned), ['release to placement/0', 'delete-accepted to test']);
-  assert.equal(on.tell(selectedFor(lastSelect(asked)).message).records, []);
+  assert.equal(on.tell(selectedFor(lastSelect(asked)).message, 'scheduler/s').records, []);
   on.tell({ type: 'released', consumer: 'web', deleted: true });
   assert.is(viewOf(on, 'web')?.state, 'deleted');
 });
@@ -489,8 +524,8 @@ test('conductor - one of several deleted while they wait: the others are asked f
   assert.equal(again?.message.instances, ['web-0', 'web-2']);
   assert.ok((again?.message.round ?? 0) > (first?.message.round ?? 0));
   // The scheduler's claim for the deleted one was refused: that must not fail the others.
-  assert.equal(on.tell(noHost('web', first?.message.round ?? 0)).records, []);
-  assert.is(sentOf(on.tell(selectedFor(lastSelect(turned)).message), 'start').length, 2);
+  assert.equal(on.tell(noHost('web', first?.message.round ?? 0), 'scheduler/s').records, []);
+  assert.is(sentOf(on.tell(selectedFor(lastSelect(turned)).message, 'scheduler/s'), 'start').length, 2);
 });
 
 test('conductor - deleted before the cell said that it has it: the cell is told, and what is held given back', () => {
@@ -520,7 +555,7 @@ test('conductor - deleted in its cell: the cell gives the resources back itself'
 test('conductor - deleted after it failed, with and without a release still owed', () => {
   const on = desk();
   const [select] = sentOf(on.tell(buildOf('web', 2)), 'select');
-  on.tell(noHost('web', select?.message.round ?? 0));
+  on.tell(noHost('web', select?.message.round ?? 0), 'scheduler/s');
   on.tell({ type: 'released', consumer: 'web-0', deleted: true });
   assert.is(viewOf(on, 'web-0')?.state, 'failed');
   on.tell(remove('web-0'));

@@ -187,8 +187,7 @@ test('places in line - one that was to be served and whose asker is silent holds
   all.free(0);
   all.pass(10);
   silence();
-  desk.now -= 3_600_000;
-  for (const [id, at] of desk.wakes) (desk.wakes as Map<string, number>).set(id, at - 3_600_000);
+  desk.setBack(3_600_000);
   desk.tell({ type: 'wake', id: SILENCE_WAKE });
   for (let passed = 0; passed < 1_000; passed += 10) {
     all.pass(10);

@@ -32,6 +32,8 @@ export interface Bench<State, Incoming extends Message, Recorded> {
   recover(): Turned<Recorded>;
   /** Moves the time to each wake due within `ms`, in order, one turn each. */
   pass(ms: number): Turned<Recorded>[];
+  /** Sets the clock back: what is due after a while is due no later. */
+  setBack(ms: number): void;
   /** The state as stored: plain data that shares nothing with the state. */
   stored(): unknown;
 }
@@ -124,6 +126,10 @@ export function bench<State, Incoming extends Message, Recorded>(
       }
       desk.now = until;
       return turns;
+    },
+    setBack(ms) {
+      desk.now -= ms;
+      for (const [id, when] of wakes) wakes.set(id, when - ms);
     },
     stored: () => stored(actor, state),
   };
