@@ -8,7 +8,7 @@ import { isGateway } from '../actors/routing.ts';
 import type { Bus } from './bus/bus.ts';
 import type { Clock } from './clock.ts';
 import { jsonOf } from './codec.ts';
-import { messageOf, PayloadTooLargeError } from './errors.ts';
+import { CellwrightError, messageOf, PayloadTooLargeError } from './errors.ts';
 import { frameOf, HEADERS, type Part, sendersOf, summaryOf } from './frames.ts';
 import type { Subjects } from './subjects.ts';
 
@@ -46,6 +46,9 @@ type Headers = Readonly<Record<string, string>>;
 function piecesAfter(error: unknown): number {
   return error instanceof PayloadTooLargeError ? Math.ceil((2 * error.bytes) / error.maxBytes) : 2;
 }
+
+/** Then none can travel. */
+const isClosed = (error: unknown) => error instanceof CellwrightError && error.code === 'closed';
 
 interface Pile {
   readonly parts: { from: Address; messages: Message[] }[];
@@ -85,7 +88,7 @@ export function outboxOf({ bus, clock, subjects, events, onError }: OutboxOption
     } catch (error) {
       // Nothing was sent. One message that cannot travel must not cost the others.
       const [first, ...more] = parts.flatMap(({ from, messages }) => messages.map((message) => ({ from, message })));
-      if (more.length > 0) return publishPieces(to, parts, piecesAfter(error));
+      if (more.length > 0 && !isClosed(error)) return publishPieces(to, parts, piecesAfter(error));
       onError(error, `a message to '${subjects.of(to)}'`);
       if (first !== undefined) tellUnsent(to, first.from, first.message, messageOf(error));
     }

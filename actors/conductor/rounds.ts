@@ -5,8 +5,9 @@ import type { OpenRequest } from './state.ts';
 import { commit, type Work } from './work.ts';
 
 /**
- * The number of a round tells it from earlier ones, in whichever life of the shard they were asked: by the time; or, where
- * claims are put in order by it, for certain, by a record of every round but the first.
+ * The number of a round tells it from earlier ones, in whichever life of the shard they were asked: by the time, as clocks
+ * differ by less than it takes to become the next owner; or, where claims are put in order by it, for certain, by a record
+ * of every round but the first.
  */
 export function nextRound(work: Work, request: string, open: OpenRequest): number {
   if (work.placementShards === 1 && open.ordered !== true) return Math.max(open.round + 1, work.turn.now);

@@ -19,7 +19,9 @@ export function applyHold(state: PlacementState, record: HoldRecord): void {
     return open(state, transaction, { ...part, extra: extraOf(state, part.consumers) });
   }
   const hold = holds.open.get(transaction);
-  for (const { awaits } of holds.parked) awaits.delete(transaction);
+  for (const { awaits } of holds.parked) {
+    if (awaits.delete(transaction) && awaits.size === 0) holds.isAnyReady = true;
+  }
   if (record.brief === true) forgetLately(holds, record.at - REMEMBERED_MS);
   else holds.ended.set(transaction, record.at);
   if (hold === undefined) {

@@ -37,6 +37,8 @@ export interface Holds {
   readonly locks: Locks;
   /** Messages that wait; not recorded: who sent one that is lost asks again, or gives up. */
   readonly parked: Parked[];
+  /** Whether one of them may wait for nothing any more; not recorded. */
+  isAnyReady: boolean;
   /** Consumers of which something is in doubt; follows from `open`. */
   readonly doubtful: Map<string, string>;
   /** Transactions that are over, oldest first: when, ms since the epoch. One that comes late is not held again. */
@@ -78,6 +80,7 @@ export function noHolds(): Holds {
     open: new Map(),
     locks: new Map(),
     parked: [],
+    isAnyReady: false,
     doubtful: new Map(),
     ended: new Map(),
     changedBy: new Table((transaction, consumer) => [consumer, transaction]),

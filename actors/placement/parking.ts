@@ -34,10 +34,10 @@ function isParked(parked: readonly Parked[], message: Message): boolean {
 }
 
 /** Those that wait for nothing any more, in the order in which they came. */
-export function takeReady({ holds: { parked } }: PlacementState): Parked[] {
-  const ready = parked.filter(({ awaits }) => awaits.size === 0);
-  if (ready.length === 0) return ready;
-  const waiting = parked.filter(({ awaits }) => awaits.size > 0);
-  parked.splice(0, parked.length, ...waiting);
-  return ready;
+export function takeReady({ holds }: PlacementState): Parked[] {
+  if (!holds.isAnyReady) return [];
+  holds.isAnyReady = false;
+  const all = holds.parked.splice(0);
+  for (const one of all) if (one.awaits.size > 0) holds.parked.push(one);
+  return all.filter(({ awaits }) => awaits.size === 0);
 }

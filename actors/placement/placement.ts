@@ -76,7 +76,7 @@ export function placement(options: PlacementOptions): Actor<PlacementState, Inco
     if (state.holds.locks.size > 0 && park(state, message, from)) return;
     const work = workOf(state, turn);
     take(work, message, from);
-    if (state.holds.parked.length > 0) resume(work);
+    if (state.holds.isAnyReady) resume(work);
   }
 
   /** Takes what has waited for changes that are over now. */

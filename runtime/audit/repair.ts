@@ -1,5 +1,6 @@
-// Carries out what mends a finding. Before anything is taken, the super conductor is asked once more whether it knows
-// the instance: an id may have been asked for anew since the look.
+// Carries out what mends a finding. Before anything is taken from an instance that nobody knows, or destroyed, the super
+// conductor is asked once more: an id may have been asked for anew since the look. What one attempt holds that is over
+// stays over: attempts only count up.
 
 import type { AnyMessage } from '../../actors/messages/any.ts';
 import { cellAddress, computeAddress, everyPlacement } from '../../actors/routing.ts';

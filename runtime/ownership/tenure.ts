@@ -81,6 +81,7 @@ export function renewedTenure(options: TenureOptions): RenewedTenure {
 
   async function renew(): Promise<void> {
     const sentAt = clock.monotonic();
+    let isTrusted = false;
     try {
       const written = await leases.write(address, record, revision);
       if (written === null) return await refused();
@@ -91,13 +92,14 @@ export function renewedTenure(options: TenureOptions): RenewedTenure {
       trustedUntil = sentAt + ttlMs * TRUSTED_SHARE;
       watchTrust();
       renewAfter(ttlMs / RENEWALS_PER_LEASE);
-      if (clock.monotonic() < trustedUntil) options.onRenewed();
+      isTrusted = clock.monotonic() < trustedUntil;
     } catch (error) {
       if (over) return;
       refusal = error instanceof TimeoutError ? 'the server does not answer' : messageOf(error);
       tell(error);
       renewAfter(ttlMs * RETRY_SHARE);
     }
+    if (isTrusted) options.onRenewed();
   }
 
   function tell(error: unknown): void {

@@ -60,11 +60,18 @@ const TokenFile = Type.Object(
 
 /**
  * Reads tokens from a file: `{"tokens": [{"token": "...", "user": "nova", "project": "service", "roles": ["service"]}]}`.
- * @throws CellwrightError `bad-option` with the field `tokens`.
+ * @throws CellwrightError `bad-option` with the field `tokens`, also where one token stands twice: whose it is would not be
+ * certain.
  */
 export function tokensFrom(file: string): Authenticate {
   const known = new Map<string, Principal>();
-  for (const { token, user, project = null, roles, system = false } of readTokens(file).tokens) {
+  const { tokens } = readTokens(file);
+  for (const [position, { token, user, project = null, roles, system = false }] of tokens.entries()) {
+    if (known.has(token)) {
+      const first = tokens.findIndex((one) => one.token === token);
+      const twice = `'tokens.${position}.token' is the same as 'tokens.${first}.token'`;
+      throw new CellwrightError('bad-option', `the token file '${file}': ${twice}`, { field: 'tokens' });
+    }
     known.set(token, { user, project, roles, system });
   }
   return (header) => known.get(header('x-auth-token') ?? '') ?? null;

@@ -161,6 +161,8 @@ test('tokens from a file are the only ones', async () => {
     assert.is((await api.ask('PUT /traits/CUSTOM_A', undefined, as('look'))).status, 403);
     writeFileSync(file, '{"tokens":[{"token":"x"}]}');
     assert.throws(() => tokensFrom(file), /lacks the field/);
+    writeFileSync(file, JSON.stringify({ tokens: [...tokens, { token: 'x', user: 'b', roles: [] }, tokens[0]] }));
+    assert.throws(() => tokensFrom(file), /'tokens\.\d\.token' is the same as 'tokens\.0\.token'$/);
   } finally {
     await api.close();
     rmSync(folder, { recursive: true });

@@ -126,6 +126,18 @@ test('outbox - a message that cannot travel is reported and costs the others not
   assert.equal(errors, ["a message to 'cw.cell.c1.conductor'"]);
 });
 
+test('outbox - on a bus that is closed nothing is tried again in parts, and it is told once', () => {
+  const clock = virtualClock();
+  const bus = memoryBus({ clock });
+  const errors: string[] = [];
+  const onError = (_: unknown, what: string) => errors.push(what);
+  const outbox = outboxOf({ bus, clock, subjects: subjectsOf('cw'), events: true, onError });
+  for (const instance of ['a', 'b', 'c', 'd']) outbox.send('conductor/0', 'cell/c1', removed(instance));
+  void bus.close();
+  clock.runUntilIdle();
+  assert.equal(errors, ["a message to 'cw.cell.c1.conductor'"]);
+});
+
 test('outbox - whoever waits for an answer that is too large is told so', () => {
   const { bodies } = arriving('gateway/n1', (outbox) => {
     outbox.send('cell/c1', 'gateway/n1', large(7));

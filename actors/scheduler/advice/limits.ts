@@ -1,5 +1,6 @@
 // Filters that limit how many instances a host may have, as advice tells them: whose limits are in the way.
 
+import { effort } from '../../fitting/effort.ts';
 import type { Advice } from '../../messages/advice.ts';
 import type { Provider } from '../../placement/providers.ts';
 import type { Steps } from '../steps.ts';
@@ -51,8 +52,14 @@ export function* limitersFor(
 ): Steps<Pick<Advice, 'aggregates' | 'own' | 'needed'>> {
   const limiters = { aggregates: new Set(aggregates), isOwn };
   for (const tree of fitting) {
+    if (adviser.looksLeft < 0) {
+      adviser.isCut = true;
+      break;
+    }
+    const before = effort.looks;
     const without = roomOn(adviser, adviser.spec, tree, { but: filter });
     if (without > roomOn(adviser, adviser.spec, tree)) noteLimiters(limiters, adviser, filter, tree, without);
+    adviser.looksLeft -= effort.looks - before;
     yield;
   }
   return limitersTold(limiters);
