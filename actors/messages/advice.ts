@@ -224,7 +224,7 @@ function changeWords(advice: Advice, till: (at: number) => string): string {
     case 'more-alternates':
       return `with ${to} ${to === 1 ? 'alternate' : 'alternates'} instead of ${from === 0 ? 'none' : from} it would have had ${moreHosts(hosts)} of cell ${about} to try`;
     case 'another-cell':
-      return `with cell ${about} avoided it would have had ${many} of other cells to go to`;
+      return `outside cell ${about} it would have had ${many} to go to`;
     case 'host-state': {
       const state = about.replace('-', ' ');
       const when = until === undefined ? '' : ` ${till(until)}`;

@@ -106,7 +106,7 @@ export const ADVICE_CODES = {
   'more-alternates':
     'of a build that failed on all hosts that were named: ask for more alternates, `to` instead of `from`, which fitted in cell `about` when it was decided',
   'another-cell':
-    'of such a build, where no more hosts of its cell fitted: avoid cell `about`, as hosts of other cells fitted when it was decided',
+    'of such a build, where no more hosts of its cell fitted: avoid cell `about` (and neither prefer nor name it), as hosts of other cells that it may go to fitted when it was decided',
   'host-state':
     'bring back hosts that are `about`: `host`, or `needed` of them, of which `named` are the first; those that are set aside come back by themselves, from `until` on',
 } as const satisfies Record<AdviceCode, string>;

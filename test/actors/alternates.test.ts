@@ -4,6 +4,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { InstanceGroup } from '../../actors/messages/common.ts';
+import { present } from '../../actors/present.ts';
 import { placementShardOf } from '../../actors/routing.ts';
 import { alternatesFor } from '../../actors/scheduler/alternates.ts';
 import { furtherHosts } from '../../actors/scheduler/explaining/further-hosts.ts';
@@ -71,7 +72,7 @@ test('alternates - as many hosts are said to be left as more alternates would ha
   const seen = new Set<string>();
   for (let seed = 1; seed <= 1_000; seed += 1) {
     const random = seededRandom(seed);
-    const hosts = Array.from({ length: random.integer(2, 9) }, (_, n) => ({ host: `h${n}`, cell: `c${(n % 2) + 1}` }));
+    const hosts = Array.from({ length: random.integer(2, 9) }, (_, n) => ({ host: `h${n}`, cell: `c${(n % 3) + 1}` }));
     const view = viewOf(...hosts);
     const policy = random.pick([undefined, 'anti-affinity', 'soft-anti-affinity'] as const);
     const instanceGroup: InstanceGroup | undefined = policy && { id: 'g', policy };
@@ -81,7 +82,8 @@ test('alternates - as many hosts are said to be left as more alternates would ha
     for (const { provider } of policy === undefined ? [] : chosen)
       learnMembers(view.groups, provider, { g: 1 }, undefined);
     const fleet = { rankings: emptyRankings(DEFAULT_WEIGHERS, 's'), view };
-    const request = { spec: instanceGroup === undefined ? spec : { ...spec, instanceGroup } };
+    const where = random.pick<Request['where']>([undefined, { cells: ['c1', 'c2', 'c3'] }, { avoidCells: ['c4'] }]);
+    const request = { ...present({ where }), spec: instanceGroup === undefined ? spec : { ...spec, instanceGroup } };
     const namedOf = (asked: number, at: number) => alternatesFor(fleet, request, chosen, asked)[at]?.length ?? 0;
     const wanted = random.integer(0, 5);
     const dealt = alternatesFor(fleet, request, chosen, wanted);
@@ -113,7 +115,18 @@ test('alternates - of hosts that are asked more than the ranking goes by, it is 
   assert.equal(furtherOf(apart), [{ furtherInCell: 2 }]);
   for (let n = 0; n < 65; n += 1) learnMembers(view.groups, `p-far-${n}`, { g: 1 }, undefined);
   assert.equal(furtherOf(apart), [{}], 'its members are on too many hosts to look at');
-  assert.equal(furtherOf({ spec, where: { cells: ['c1'] } }, 2), [{ furtherInCell: 0 }], 'others were not asked');
+});
+
+test('alternates - of other cells those hosts are said to be left to which the request may go', () => {
+  const hosts = ['c1', 'c2', 'c3', 'c3'].map((cell, n) => ({ host: `h${n + 1}`, cell }));
+  const fleet = { rankings: emptyRankings(DEFAULT_WEIGHERS, 's'), view: viewOf(...hosts) };
+  const chosen = [{ cell: 'c1', host: 'h1', provider: 'p-h1', allocations: [] }];
+  const elsewhere = (where: Request['where']) =>
+    furtherHosts(fleet, { spec, ...present({ where }) }, chosen, [[]], 0)[0]?.furtherElsewhere;
+  assert.equal(
+    [undefined, { cells: ['c1'] }, { cells: ['c1', 'c3', 'c3'] }, { avoidCells: ['c3'] }].map(elsewhere),
+    [3, 0, 2, 1],
+  );
 });
 
 test.run();

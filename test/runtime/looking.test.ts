@@ -89,7 +89,7 @@ test('looking - of a build that failed on all its hosts the failure says what wo
   assert.equal(told.failure, { ...failure, message: `${failure.message}; ${advice}` });
   assert.equal(told.asked, ['show conductor', 'show cell', 'explain conductor']);
   const elsewhere = await shown(JSON.stringify({ ...record, h: 0, j: 3 }));
-  const avoided = 'with cell c1 avoided it would have had 3 hosts of other cells to go to';
+  const avoided = 'outside cell c1 it would have had 3 hosts to go to';
   assert.is(elsewhere.failure?.message, `${failure.message}; ${avoided}`);
   for (const none of [undefined, 'no JSON', JSON.stringify({ ...record, h: 0 }), new TimeoutError('explain', 1)]) {
     assert.equal((await shown(none)).failure, failure, 'how it stands is told all the same');

@@ -556,7 +556,7 @@ test('words - of a build that failed on all its hosts it is said what would have
   assert.equal(toldOf({ furtherInCell: 1 }, []), [more('1 alternate instead of none', '1 more host')]);
   const most = more('20 alternates instead of 1', '19 more hosts');
   assert.equal(toldOf({ furtherInCell: 400 }), [most], 'no more can be asked for');
-  const elsewhere = 'with cell c1 avoided it would have had 7 hosts of other cells to go to';
+  const elsewhere = 'outside cell c1 it would have had 7 hosts to go to';
   assert.equal(toldOf({ furtherInCell: 0, furtherElsewhere: 7 }), [inVain, elsewhere]);
   assert.equal(toldOf({ furtherInCell: 0, furtherElsewhere: 7 }, ['h2'], 'web-0'), [
     `${inVain} beside those of the request's other instances`,

@@ -65,8 +65,10 @@ export function newChanges(spec: RequestSpec): Changes {
     // Without its one class it would be left with conditions on nothing, or with a provider of its own for nothing.
     const isOneClass = isNamed && classes.length === 1;
     const ofClasses = isOneClass ? [] : classes.flatMap((one) => withoutResource(spec, position, one) ?? []);
-    const ofResources = isNamed && classes.length > 0 ? [...ofClasses, ...withoutGroup(spec, group)] : ofClasses;
-    return { ...one, ofConditions: conditionsOf(spec, position), ofResources };
+    const ofConditions = conditionsOf(spec, position);
+    // One with a single condition is as good as left out without that.
+    const mayGo = isNamed && (classes.length > 0 || ofConditions.length > 1);
+    return { ...one, ofConditions, ofResources: mayGo ? [...ofClasses, ...withoutGroup(spec, group)] : ofClasses };
   });
   return { ofGroups, ofRoot: conditionsOfRoot(spec), betweenGroups: conditionsOfGroups(spec) };
 }

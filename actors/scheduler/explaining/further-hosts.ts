@@ -18,7 +18,7 @@ const MAX_LOOKED_AT = 64;
 export interface FurtherHosts {
   /** Of its cell. */
   readonly furtherInCell?: number;
-  /** Of other cells; where its own has none. */
+  /** Of other cells that it may go to; where its own has none. */
   readonly furtherElsewhere?: number;
 }
 
@@ -42,13 +42,15 @@ export function furtherHosts(
   const shape = shapeOf(fleet, request);
   const { current } = shape;
   const full = members.filter((root) => current.has(root) && !groupAllows(fleet.view, spec, root));
-  const knowsOthers = where?.cells === undefined && where?.avoidCells === undefined;
+  const openIn = (cell: string) => shape.fitsIn(cell) - full.filter((root) => current.get(root)?.cell === cell).length;
+  const openInAll = (cells: readonly string[]) => [...new Set(cells)].reduce((sum, cell) => sum + openIn(cell), 0);
+  const { cells: named, avoidCells = [] } = where ?? {};
+  const openInCells = named === undefined ? current.size - full.length - openInAll(avoidCells) : openInAll(named);
   return chosen.map(({ cell, provider }, position): FurtherHosts => {
-    const open = shape.fitsIn(cell) - full.filter((root) => current.get(root)?.cell === cell).length;
+    const open = openIn(cell);
     const own = current.has(provider) && !full.includes(provider) ? 1 : 0;
     const furtherInCell = open - own - (alternates[position] as readonly Selection[]).length;
-    if (furtherInCell > 0 || !knowsOthers) return { furtherInCell };
-    return { furtherInCell, furtherElsewhere: current.size - full.length - open };
+    return furtherInCell > 0 ? { furtherInCell } : { furtherInCell, furtherElsewhere: openInCells - open };
   });
 }
 
