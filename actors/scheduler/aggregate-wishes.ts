@@ -56,8 +56,8 @@ interface Known {
   readonly conditions: readonly Condition[];
   /** The positions of those that want a host in one of a list. */
   readonly wanting: readonly number[];
-  /** The position of the first that is against an aggregate. */
-  readonly against: ReadonlyMap<string, number>;
+  /** The positions of those that are against an aggregate. */
+  readonly against: ReadonlyMap<string, readonly number[]>;
 }
 
 const knownOf = new WeakMap<OnAggregates, Known>();
@@ -68,10 +68,10 @@ function known(asked: OnAggregates): Known {
     const wishes = asked.origins === undefined ? ofUnknownOrigin(asked) : ofKnownOrigin(asked, asked.origins);
     const conditions = wishes.flatMap((wish) => wish.conditions);
     const wanting: number[] = [];
-    const against = new Map<string, number>();
+    const against = new Map<string, number[]>();
     for (const [position, { memberOf, notMemberOf = [] }] of conditions.entries()) {
       if (memberOf !== undefined) wanting.push(position);
-      for (const id of notMemberOf) if (!against.has(id)) against.set(id, position);
+      for (const id of notMemberOf) against.set(id, [...(against.get(id) ?? []), position]);
     }
     found = { wishes, conditions, wanting, against };
     knownOf.set(asked, found);
@@ -81,12 +81,12 @@ function known(asked: OnAggregates): Known {
 
 export const wishesOnAggregates = (asked: OnAggregates): readonly AggregateWish[] => known(asked).wishes;
 
-/** The first condition that a host with these aggregates does not meet. */
-export function unmetOn(asked: OnAggregates, aggregates: ReadonlySet<string>): Condition | undefined {
+/** The conditions that a host with these aggregates does not meet, in their order. */
+export function unmetOn(asked: OnAggregates, aggregates: ReadonlySet<string>): Condition[] {
   const { conditions, wanting, against } = known(asked);
-  let first = wanting.find((at) => isUnmet(conditions[at] as Condition, aggregates)) ?? conditions.length;
-  for (const id of aggregates) first = Math.min(first, against.get(id) ?? first);
-  return conditions[first];
+  const found = new Set(wanting.filter((at) => isUnmet(conditions[at] as Condition, aggregates)));
+  for (const id of aggregates) for (const at of against.get(id) ?? []) found.add(at);
+  return [...found].sort((one, other) => one - other).map((at) => conditions[at] as Condition);
 }
 
 export function isUnmet({ memberOf, notMemberOf = [] }: Condition, aggregates: ReadonlySet<string>): boolean {

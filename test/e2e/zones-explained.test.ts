@@ -92,6 +92,22 @@ test('zones explained - an aggregate that is avoided and kept for others takes b
     assert.equal(await saidOf(client, { zones: ['north'] }), kept);
   }));
 
+test('zones explained - of one host all zones and aggregates are told that stand in the way, of whichever kind', () =>
+  system({ ...ZONES, r1: {}, r2: { projects: ['x'] } }, [['n1', 's', 'r1', 'r2']], async (client) => {
+    const asked = { resources: { VCPU: 1 }, placement: { avoidZones: ['north', 'south'], avoidAggregates: ['r1'] } };
+    const [id = ''] = (await client.build(asked)).instances;
+    await client.ended(id);
+    const { now } = await client.whyNot({ id, cell: 'c1', host: 'h1' });
+    const all = [
+      "host 'h1' is in zone 'north', to be avoided",
+      "is in zone 'south', to be avoided",
+      'is in aggregate r1, to be avoided',
+      'is in aggregate r2, which is kept for other projects',
+    ];
+    assert.is(now?.refusal?.message, all.join(', and '));
+    assert.is(now?.refusal?.lacksMore, undefined);
+  }));
+
 test('zones explained - a failure, its record and why-not say what a dry run says', () =>
   system({ r1: { projects: ['x'] }, n1: { zone: 'north' } }, [['r1'], ['n1']], async (client) => {
     const placement = { avoidZones: ['north'] };

@@ -16,7 +16,7 @@ import type { Request } from '../request.ts';
 import type { HostFacts } from '../view/host-facts.ts';
 import { treeOf, type View, type ViewHost } from '../view/view.ts';
 import { factsOf } from '../view/view-hosts.ts';
-import { isTold, refusingOf, WISHES, withMoreOf, withoutClass, withoutCondition } from './more-obstacles.ts';
+import { isTold, refusingOf, SAYING_ONE, withMoreOf, withoutClass, withoutCondition } from './more-obstacles.ts';
 
 /** How many things in the way of resources are told. */
 const MAX_TOLD = 8;
@@ -48,7 +48,7 @@ export function allInTheWay(filters: readonly Filter[], view: View, request: Req
   return { all, isWhole: ofTree.isWhole && !isOfSeveral, isMore: ofTree.isMore || isOfSeveral };
 }
 
-/** Whether a filter that goes by where a request may go refuses a host for more than one thing that it says. */
+/** Whether a filter that goes by where a request may go refuses a host for more than the one thing that it says. */
 function hasMoreWishes(
   filters: readonly Filter[],
   view: View,
@@ -57,7 +57,7 @@ function hasMoreWishes(
   facts: HostFacts,
   filter: string,
 ): boolean {
-  if (!WISHES.has(filter)) return false;
+  if (!SAYING_ONE.has(filter)) return false;
   const isRefusedStill = (asked: Request) => refusingOf(filters, view, asked, root, facts).includes(filter);
   return wishesOf(request, facts).every(({ without }) => isRefusedStill(without));
 }

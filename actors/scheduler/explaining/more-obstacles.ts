@@ -24,6 +24,9 @@ import { factsOf } from '../view/view-hosts.ts';
 /** The filters that go by what a request says of where it may go. */
 export const WISHES: ReadonlySet<string> = new Set([aggregates.name, cells.name, namedHosts.name, company.name]);
 
+/** Those that say one thing alone, though several of what a request says may stand in the way. */
+export const SAYING_ONE: ReadonlySet<string> = new Set([...WISHES].filter((name) => name !== aggregates.name));
+
 /** Whether more than its obstacle keeps a request off a host, as far as that is known. */
 export function isMoreInTheWay(
   filters: readonly Filter[],
@@ -41,7 +44,7 @@ export function isMoreInTheWay(
     const facts = factsOf(view, host, tree);
     const refusing = (asked: Request) => refusingOf(filters, view, asked, root, facts);
     if (!isFitting || refusing(request).length > 1) return true;
-    return WISHES.has(filter) && wishesOf(request, facts).every(({ without }) => refusing(without).length > 0);
+    return SAYING_ONE.has(filter) && wishesOf(request, facts).every(({ without }) => refusing(without).length > 0);
   }
   // It is the rule of its group that refuses it.
   if (isFitting) return false;

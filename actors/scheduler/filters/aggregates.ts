@@ -6,14 +6,24 @@ import type { Provider } from '../../placement/providers.ts';
 import { type OnAggregates, onAggregates, unmetOn } from '../aggregate-wishes.ts';
 import type { Filter } from './filter.ts';
 
+/** Of how many aggregates that stand in the way of a host it is told. */
+const MAX_NAMED = 4;
+
 export const aggregates: Filter<OnAggregates> = {
   name: 'aggregates',
   ignoresStats: true,
   goesBy: onAggregates,
   refusal({ host, tree }, asked) {
     const unmet = unmetOn(asked, (tree[0] as Provider).aggregates);
-    if (unmet === undefined) return null;
-    const { code, about, words } = unmet;
-    return { code, message: `host '${host}' ${words}`, ...(about === undefined ? {} : { about }) };
+    const [first] = unmet;
+    if (first === undefined) return null;
+    const { code, about } = first;
+    const named = unmet.slice(0, MAX_NAMED).map(({ words }) => words);
+    const more = unmet.length > named.length ? `, and ${unmet.length - named.length} more like it` : '';
+    return {
+      code,
+      message: `host '${host}' ${named.join(', and ')}${more}`,
+      ...(about === undefined ? {} : { about }),
+    };
   },
 };
