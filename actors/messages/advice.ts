@@ -8,6 +8,7 @@ export type AdviceCode =
   | 'more'
   | 'without-resource'
   | 'when-empty'
+  | 'when-built'
   | 'without-group'
   | 'without-required'
   | 'without-any-of'
@@ -175,6 +176,8 @@ function changeWords(advice: Advice, till: (at: number) => string): string {
       return `if no ${about} were asked for${of}, ${fits}`;
     case 'when-empty':
       return emptyWords(fits, who, advice);
+    case 'when-built':
+      return `when what is being built there is built, ${fits}`;
     case 'without-group':
       return `if group '${group}' were left out, ${fits}`;
     case 'without-required':

@@ -66,6 +66,7 @@ export const ADVICE_CODES = {
   more: 'ask for more of a resource class, as its inventory insists: `to` instead of `from`',
   'without-resource':
     'do not ask for the resource class; of a named group that asks for nothing else, `without-group` is said',
+  'when-built': 'wait until builds that are under way on the hosts have ended: ask again then, or let it wait (`wait`)',
   'when-empty':
     'nothing of the request: let it wait (`wait`), free what is in use on `hosts`, or add some; a host that is too small for it even when it is empty is not among them, nor one with instances that the request must be with',
   'without-group':

@@ -40,6 +40,23 @@ export function emptied(rankings: Rankings, request: Request, facts: HostFacts):
   return { facts: empty, allowed, instances };
 }
 
+/** A host on which all is built that is being built. */
+export function allBuilt(facts: HostFacts): HostFacts {
+  return { ...facts, stats: { ...facts.stats, builds: 0 } };
+}
+
+/** Whether limits refuse a host, all of which are named, only for what is being built there. */
+export function mayServeWhenBuilt(
+  { filters, limits }: Rankings,
+  request: Request,
+  facts: HostFacts,
+  refusing: readonly string[],
+): boolean {
+  const built = allBuilt(facts);
+  const asked = allFiltersFor(filters, request).filter(({ filter }) => refusing.includes(filter.name));
+  return refusing.every((name) => limits.some((limit) => limit.name === name)) && refusedBy(asked, built) === null;
+}
+
 function emptiedTree(tree: readonly Provider[]): Provider[] {
   return tree.map((provider) => ({
     ...provider,

@@ -9,7 +9,14 @@ import type { Provider } from '../../placement/providers.ts';
 import type { ViewHost } from '../view/view.ts';
 import { type Adviser, changesOf, note, roomsWith } from './adviser.ts';
 import { considerAmounts, MAX_LOOKS_ON_ONE } from './amounts.ts';
-import { type ChangeOfRequest, WHEN_EMPTY, withOwnRule, withoutFilter, withoutInstanceGroup } from './changes.ts';
+import {
+  type ChangeOfRequest,
+  WHEN_BUILT,
+  WHEN_EMPTY,
+  withOwnRule,
+  withoutFilter,
+  withoutInstanceGroup,
+} from './changes.ts';
 import { type Emptied, noteEmptiest } from './empty.ts';
 import { noteLimiters } from './limits.ts';
 import { addTo } from './lists.ts';
@@ -91,6 +98,15 @@ export function consider(adviser: Adviser, tree: readonly Provider[], empty: () 
   if (effort.looks > endOfAmounts) adviser.isCut = true;
   const isUsed = tree.some(({ stocks }) => [...stocks.values()].some(({ used }) => used > 0));
   if (isUsed) considerEmpty(adviser, tree, empty());
+}
+
+/**
+ * A host that only limits on builds refuse, and its tree.
+ * @param allowed How many instances it may have when what is being built there is built.
+ */
+export function considerBuilt(adviser: Adviser, tree: readonly Provider[], allowed: number): void {
+  const times = roomOn(adviser, adviser.spec, tree, { allowed });
+  if (times > 0) note(adviser, WHEN_BUILT, times, tree);
 }
 
 /** A host that is only too full, of resources or of instances: it is something else if it is too small. */

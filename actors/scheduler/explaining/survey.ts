@@ -19,10 +19,11 @@ import type { Provider } from '../../placement/providers.ts';
 import { present } from '../../present.ts';
 import { adviceOf } from '../advice/advice.ts';
 import { type Adviser, newAdviser } from '../advice/adviser.ts';
-import { emptied, mayServeIfEmpty } from '../advice/empty.ts';
+import { allBuilt, emptied, mayServeIfEmpty, mayServeWhenBuilt } from '../advice/empty.ts';
 import {
   consider,
   considerAway,
+  considerBuilt,
   considerEmpty,
   considerFilter,
   considerGroup,
@@ -400,7 +401,10 @@ function advise(
   const names = refusing(request);
   const [only, ...more] = names;
   if (only === undefined) return consider(adviser, tree, () => emptied(rankings, request, facts));
-  if (names.every((name) => isByWhatRuns(rankings, name))) {
+  if (mayServeWhenBuilt(rankings, request, facts, names)) {
+    const allowed = instancesLeft(rankings, request, allBuilt(facts));
+    considerBuilt(adviser, tree, Math.min(allowed, membersAllowed(view, request.spec, host.root)));
+  } else if (names.every((name) => isByWhatRuns(rankings, name))) {
     const empty = emptied(rankings, request, facts);
     if (mayServeIfEmpty(rankings, view, request, empty, root, names)) considerEmpty(adviser, tree, empty);
   }
