@@ -294,6 +294,18 @@ test('scheduler - who falls silent while hosts are looked at is held to be heard
   assert.equal(told?.advice, [{ code: 'fewer-instances', from: 6, to: 5, hosts: 2 }]);
 });
 
+test('scheduler - where the nearest host is one of which nothing is heard, that is said', () => {
+  const spec: RequestSpec = { groups: [{ name: '', resources: { VCPU: 17 } }], groupPolicy: 'none' };
+  const nearest = (silent?: string) => {
+    const view = viewOf({ host: 'a', has: { VCPU: 8 } }, { host: 'b', cell: 'c2', has: { VCPU: 16 } });
+    if (silent !== undefined) view.silentCells.add(silent);
+    return whyNone({ rankings, view }, { spec });
+  };
+  assert.match(nearest(), /nearest c2\/b: 17 VCPU/);
+  assert.match(nearest('c1'), /nearest c2\/b: 17 VCPU/);
+  assert.match(nearest('c2'), /nearest c2\/b \(of which nothing was heard lately\): 17 VCPU/);
+});
+
 test('scheduler - of a named host of which placement has not told nothing more is said to stand in the way', () => {
   const view = viewOf({ host: 'a' });
   learnHost(view, 'c1', { host: 'b', provider: 'p-b', state: 'up' });

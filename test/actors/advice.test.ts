@@ -545,6 +545,32 @@ test('scheduler - a limit that aggregates set is told as theirs, and what is adv
   );
 });
 
+test('scheduler - of hosts that are only busy with builds it is said that they need but be built', () => {
+  const spec: RequestSpec = { groups: [{ name: '', resources: { VCPU: 2 } }], groupPolicy: 'none' };
+  const view = viewOf(
+    { host: 'h1', builds: 1, instances: 2 },
+    { host: 'h2', builds: 1, instances: 5 },
+    { host: 'h3', builds: 1, has: { VCPU: 1 } },
+  );
+  const told = (filters: readonly Filter[], count = 1) =>
+    adviceWith(filters, view, { spec }, count).map(({ code, hosts, instances }) => [code, hosts, instances]);
+  const busy = (hosts: number) => [
+    ['when-built', hosts, undefined],
+    ['without-filter', hosts, undefined],
+  ];
+  assert.equal(told([buildLimit(1)]), busy(2));
+  assert.equal(
+    told([buildLimit(1), instanceLimit(5)]).slice(0, 2),
+    busy(1),
+    'not one that has too many instances, too',
+  );
+  assert.equal(told([buildLimit(1)], 2)[0], ['when-built', 2, 2]);
+  assert.is(told([buildLimit(1)], 3)[0]?.[0], 'without-filter', 'they would build no more than that at once');
+  assert.equal(told([buildLimit(0)]), [['without-filter', 2, undefined]]);
+  const [first] = adviceWith([buildLimit(1)], view, { spec });
+  assert.is(words(first as Advice), 'when what is being built there is built, it would fit on 2 hosts');
+});
+
 test('scheduler - of hosts that would have to be empty it is said how many, and those are named that would hold most', () => {
   const spec: RequestSpec = { groups: [{ name: '', resources: { VCPU: 1 } }], groupPolicy: 'none' };
   const full = (host: string, vcpu: number) => ({ host, has: { VCPU: vcpu }, used: { VCPU: vcpu }, instances: vcpu });

@@ -14,6 +14,7 @@ import { Census, type Counted, type NearHost } from '../ranking/census.ts';
 import { allFiltersFor, hardToTell, judge } from '../ranking/judging.ts';
 import { type Fleet, lateFiltersOf, shapeOf } from '../ranking/ranking.ts';
 import type { Request } from '../request.ts';
+import { silentOf } from '../view/silence.ts';
 import { treeOf, type View, type ViewHost } from '../view/view.ts';
 import { factsOf } from '../view/view-hosts.ts';
 import { isMoreInTheWay } from './more-obstacles.ts';
@@ -145,7 +146,9 @@ export function nearestMiss(
     const obstacle = host === undefined ? null : judge(view, filters, request.spec, host).obstacle;
     // Where a filter refuses it that was not asked before, it is not what it is short of that stands in the way.
     if (obstacle?.short !== short) continue;
-    return `${cell}/${name}: ${obstacle.message}${lacksMore ? ', and more stands in its way' : ''}`;
+    const { silentCells, silentShards } = silentOf(view, cell, root);
+    const isSilent = silentCells.length + silentShards.length > 0;
+    return `${cell}/${name}${isSilent ? ' (of which nothing was heard lately)' : ''}: ${obstacle.message}${lacksMore ? ', and more stands in its way' : ''}`;
   }
   return null;
 }
