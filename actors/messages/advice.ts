@@ -45,6 +45,8 @@ export const Advice = Type.Object({
   code: Type.Unsafe<AdviceCode>(Type.String()),
   /** The request group that it is about; '' is the unnamed one. */
   group: Type.Optional(Type.String()),
+  /** The request groups that it is about, where it takes all of several that ask alike. */
+  groups: Type.Optional(Type.Array(Type.String())),
   /** The resource class, trait, list of traits, aggregates or instances, instance group or its rule, state of hosts or filter. */
   about: Type.Optional(Type.String()),
   /** The first few aggregates whose limits the filter `about` keeps to, by their names. */
@@ -158,7 +160,7 @@ function silentWords({ silentCells = [], silentShards = [], silent }: Advice): s
 
 function changeWords(advice: Advice, till: (at: number) => string): string {
   const { code, group = '', about = '', from = 0, to = 0, hosts, instances, partly, until, host, failed } = advice;
-  const { needed, named: told = [], instancesTogether } = advice;
+  const { needed, named: told = [], instancesTogether, groups } = advice;
   const many = `${hosts} ${hosts === 1 ? 'host' : 'hosts'}`;
   const least = partly === true ? 'at least ' : '';
   const all = instances ?? instancesTogether ?? 1;
@@ -166,7 +168,8 @@ function changeWords(advice: Advice, till: (at: number) => string): string {
   const fits = `${who} would fit on ${instancesTogether !== undefined && hosts > 1 ? 'each of ' : ''}${least}${many}`;
   const others = about === '' ? 'other instances' : someOf(about.split(', '));
   const which = about === '' ? 'its instance group' : `instance group '${about}'`;
-  const of = group === '' ? '' : ` in group '${group}'`;
+  const of =
+    groups !== undefined ? ` in each of the groups ${someOf(groups)}` : group === '' ? '' : ` in group '${group}'`;
   switch (code) {
     case 'less':
       return `with ${from - to} ${about} less${of} (${to} instead of ${from}) ${fits}`;

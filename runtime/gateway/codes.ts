@@ -55,7 +55,7 @@ export const REFUSAL_CODES = {
 } as const;
 
 /**
- * One change with which a request would fit: `advice[].code`. `about` and `group` say of what; `hosts` on how many, `partly`
+ * One change with which a request would fit: `advice[].code`. `about` and `group`, or `groups` that ask alike, say of what; `hosts` on how many, `partly`
  * at least; `instances` how many of them those hosts would hold between them, where several were asked for, and
  * `instancesTogether` how many each of them would, where they keep together. With `silentCells` or `silentShards` it would
  * not fit without hosts of some cells or placement shards of which nothing was heard lately: of these, or of others that

@@ -354,6 +354,7 @@ test('scheduler - where groups ask for the same, what is advised on one is not s
   assert.equal(toldOf(spec), [
     "with 3 VGPU less in group 'g1' (1 instead of 4) it would fit on 1 host",
     "if group 'g1' were left out, it would fit on 2 hosts",
+    "with 1 VGPU less in each of the groups 'g1', 'g2', 'g3' (3 instead of 4) it would fit on 1 host",
   ]);
   const differing = { ...spec, groups: [...spec.groups.slice(0, 2), gpu('g2', 5), gpu('g3')] };
   assert.equal(
@@ -364,6 +365,25 @@ test('scheduler - where groups ask for the same, what is advised on one is not s
       ['without-group', 'g1'],
     ],
   );
+});
+
+test('scheduler - where groups that ask for the same all stand in the way, one change of all of them is advised', () => {
+  const gpu = (name: string, asked: object) => ({ name, resources: { VGPU: 4 }, ...asked });
+  const view = viewOf({ host: 'h1', has: { VCPU: 8, VGPU: 8 } }, { host: 'h2', has: { VCPU: 8 } });
+  const toldOf = (asked: object, count: number) =>
+    survey(view, {
+      groups: Array.from({ length: count }, (_, n) => gpu(`g${n}`, asked)),
+      groupPolicy: 'none',
+    }).advice.map(words);
+  const required = { required: ['CUSTOM_V100'] };
+  assert.equal(toldOf(required, 1), ["if trait CUSTOM_V100 were not required in group 'g0', it would fit on 1 host"]);
+  assert.equal(toldOf(required, 2), [
+    "if trait CUSTOM_V100 were not required in each of the groups 'g0', 'g1', it would fit on 1 host",
+  ]);
+  assert.equal(toldOf({ resources: { VGPU: 9 } }, 2), [
+    "with 5 VGPU less in each of the groups 'g0', 'g1' (4 instead of 9) it would fit on 1 host",
+  ]);
+  assert.equal(toldOf({ ...required, resources: { VGPU: 9 } }, 2), [], 'these are two changes');
 });
 
 test('scheduler - advice is put as grammar has it, for one and for several', () => {

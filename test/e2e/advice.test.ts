@@ -132,7 +132,10 @@ type InstanceGroup = NonNullable<FitRequest['instanceGroup']>;
 const groupOf = ({ instanceGroup }: FitRequest) => instanceGroup as InstanceGroup;
 
 /** The request with what is advised done to it; undefined when it is not about the request. */
-function changed(request: FitRequest, { code, group, about = '', to = 0 }: Advice): FitRequest | undefined {
+function changed(
+  request: FitRequest,
+  { code, group, groups: names, about = '', to = 0 }: Advice,
+): FitRequest | undefined {
   const { placement = {}, ...rest } = request;
   const lacking = <T extends object>(from: T, ...names: string[]): T =>
     Object.fromEntries(Object.entries(from).filter(([name]) => !names.includes(name))) as T;
@@ -148,11 +151,13 @@ function changed(request: FitRequest, { code, group, about = '', to = 0 }: Advic
   const joined = (list: readonly string[]) => list.join(', ') === about;
   type Part = NonNullable<FitRequest['groups']>[number];
   const inGroup = (change: (part: Omit<Part, 'name'>) => Omit<Part, 'name'>): FitRequest =>
-    group === '' || group === undefined
+    names === undefined && (group === '' || group === undefined)
       ? { ...request, ...change(request as Omit<Part, 'name'>) }
       : {
           ...request,
-          groups: (request.groups ?? []).map((part) => (part.name === group ? { ...part, ...change(part) } : part)),
+          groups: (request.groups ?? []).map((part) =>
+            names?.includes(part.name) || part.name === group ? { ...part, ...change(part) } : part,
+          ),
         };
   switch (code) {
     case 'less':
@@ -173,7 +178,8 @@ function changed(request: FitRequest, { code, group, about = '', to = 0 }: Advic
     case 'without-any-of':
       return inGroup((part) => ({ ...part, anyOf: left(part.anyOf, joined) }));
     case 'without-member-of':
-      if (group !== undefined) return inGroup((part) => ({ ...part, memberOf: left(part.memberOf, joined) }));
+      if (group !== undefined || names !== undefined)
+        return inGroup((part) => ({ ...part, memberOf: left(part.memberOf, joined) }));
       return placed('aggregates');
     case 'without-zones':
       return placed('zones');

@@ -65,7 +65,10 @@ export function withoutGroup({ sameSubtree = [], ...spec }: RequestSpec, name: s
 }
 
 /** The request with what is advised done to it; undefined when it is not about the request. */
-export function applied(spec: RequestSpec, { code, group: name, about = '', to = 0 }: Advice): RequestSpec | undefined {
+export function applied(
+  spec: RequestSpec,
+  { code, group: name, groups: names, about = '', to = 0 }: Advice,
+): RequestSpec | undefined {
   if (code === 'without-isolation') return { ...spec, groupPolicy: 'none' };
   if (code === 'without-group') return withoutGroup(spec, name);
   if (code === 'without-same-subtree') {
@@ -99,7 +102,8 @@ export function applied(spec: RequestSpec, { code, group: name, about = '', to =
         return undefined;
     }
   };
-  const groups = spec.groups.map((group) => (group.name === name ? change(group) : group));
+  const isMeant = (group: ResourceGroup) => names?.includes(group.name) ?? group.name === name;
+  const groups = spec.groups.map((group) => (isMeant(group) ? change(group) : group));
   return groups.every((group) => group !== undefined) ? { ...spec, groups: groups as ResourceGroup[] } : undefined;
 }
 

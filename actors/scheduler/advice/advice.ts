@@ -13,7 +13,7 @@ import { silentFew } from '../view/silence.ts';
 import { type Adviser, changesOf, keyOf, nothingMore, type RoomWith, roomWith } from './adviser.ts';
 import { timesAtMost } from './amount-ranges.ts';
 import { type Amount, type Amounts, budgetOf, nearestOf, noteAllAmounts, specWith } from './amounts.ts';
-import { morePerHost, withoutFilter, withoutInstanceGroup } from './changes.ts';
+import { COST_OF_SEVERAL, morePerHost, toldOf, withoutFilter, withoutInstanceGroup } from './changes.ts';
 import { limitersFor } from './limits.ts';
 import { type Away, fewestBack, fewestLeftOut } from './lists.ts';
 import { add, letFor, noRoom, type Room, roomOf, roomsOf, rootOfTree } from './rooms.ts';
@@ -96,10 +96,11 @@ function* addAmounts(search: Search): Steps<void> {
 
 function* addAmount(search: Search, noted: Amounts, [nearest, ...others]: readonly Amount[]): Steps<void> {
   if (nearest === undefined) return;
-  const { group, resourceClass, asked: from } = noted;
+  const { of, resourceClass, asked: from } = noted;
   const { to } = nearest;
-  const advice = { code: to < from ? ('less' as const) : ('more' as const), group, about: resourceClass, from, to };
-  const cost = Math.abs(from - to) / Math.max(from, to);
+  const code = to < from ? ('less' as const) : ('more' as const);
+  const advice = { code, ...toldOf(of), about: resourceClass, from, to };
+  const cost = Math.abs(from - to) / Math.max(from, to) + (of.names === undefined ? 0 : COST_OF_SEVERAL);
   search.candidates.push({
     change: { advice, cost, changed: specWith(search.adviser, noted, to) },
     room: yield* roomWithAmount(search, noted, nearest),
@@ -190,7 +191,8 @@ function inOrder(one: RoomWith, other: RoomWith): number {
   return byWorth || (nameOf(advice) < nameOf(other.change.advice) ? -1 : 1);
 }
 
-const nameOf = ({ code, group = '', about = '' }: Omit<Advice, 'hosts'>): string => `${code} ${group} ${about}`;
+const nameOf = ({ code, group = '', groups = [], about = '' }: Omit<Advice, 'hosts'>): string =>
+  `${code} ${group}${groups.join()} ${about}`;
 
 /** Where hosts fit, and too few: with any one change they might hold more. */
 function* noteAll(adviser: Adviser, fitting: readonly (readonly Provider[])[]): Steps<void> {

@@ -31,8 +31,7 @@ export interface Amount {
 
 /** Amounts of one class that a group of the request might ask for instead. */
 export interface Amounts {
-  readonly position: number;
-  readonly group: string;
+  readonly of: GroupToChange;
   readonly resourceClass: string;
   readonly asked: number;
   /** The largest below what is asked, if one host is enough. */
@@ -55,12 +54,12 @@ export interface AdviserOnAmounts extends Refused {
 /** A host that does not fit, and its tree: what of a class could it give instead? */
 export function considerAmounts(
   adviser: AdviserOnAmounts,
-  position: number,
+  of: GroupToChange,
   resourceClass: string,
   tree: readonly Provider[],
   endOfLooks: number,
 ): void {
-  const noted = amountsOf(adviser, position, resourceClass);
+  const noted = amountsOf(adviser, of, resourceClass);
   if (effort.looks <= endOfLooks) considerLess(adviser, noted, tree, endOfLooks);
   if (effort.looks <= endOfLooks) considerMore(adviser, noted, tree, endOfLooks);
 }
@@ -199,31 +198,33 @@ function mostOn(
 
 export function specWith(
   { spec }: AdviserOnAmounts,
-  { position, resourceClass, specs }: Amounts,
+  { of, resourceClass, specs }: Amounts,
   amount: number,
 ): RequestSpec {
   const known = specs.get(amount);
   if (known !== undefined) return known;
-  const group = spec.groups[position] as ResourceGroup;
-  const made = replaced(spec, position, { ...group, resources: { ...group.resources, [resourceClass]: amount } });
+  const made = replaced(spec, of, ({ resources }) => ({ resources: { ...resources, [resourceClass]: amount } }));
   if (specs.size >= MAX_AMOUNTS) specs.clear();
   specs.set(amount, made);
   return made;
 }
 
-export function replaced(spec: RequestSpec, position: number, group: ResourceGroup): RequestSpec {
-  return { ...spec, groups: spec.groups.map((one, at) => (at === position ? group : one)) };
+export function replaced(
+  spec: RequestSpec,
+  { positions }: GroupToChange,
+  by: (group: ResourceGroup) => Partial<ResourceGroup>,
+): RequestSpec {
+  const groups = spec.groups.map((one, at) => (positions.includes(at) ? { ...one, ...by(one) } : one));
+  return { ...spec, groups };
 }
 
-function amountsOf({ spec, amounts }: AdviserOnAmounts, position: number, resourceClass: string): Amounts {
-  const key = `${position} ${resourceClass}`;
+function amountsOf({ amounts }: AdviserOnAmounts, of: GroupToChange, resourceClass: string): Amounts {
+  const key = `${of.positions.join()} ${resourceClass}`;
   let found = amounts.get(key);
   if (found === undefined) {
-    const { name: group, resources } = spec.groups[position] as ResourceGroup;
-    const asked = resources[resourceClass] as number;
+    const asked = of.group.resources[resourceClass] as number;
     found = {
-      position,
-      group,
+      of,
       resourceClass,
       asked,
       less: null,
@@ -239,8 +240,8 @@ function amountsOf({ spec, amounts }: AdviserOnAmounts, position: number, resour
 
 /** Where hosts fit, and too few: less of anything might let them hold more. */
 export function noteAllAmounts(adviser: AdviserOnAmounts, groups: readonly GroupToChange[]): void {
-  for (const { position, group } of groups) {
-    for (const resourceClass of Object.keys(group.resources)) amountsOf(adviser, position, resourceClass);
+  for (const one of groups) {
+    for (const resourceClass of Object.keys(one.group.resources)) amountsOf(adviser, one, resourceClass);
   }
 }
 

@@ -6,7 +6,7 @@ import type { InstanceGroup, RequestSpec, ResourceGroup } from '../../messages/c
 import { nameOf, ruleOf } from '../../placement/groups.ts';
 import { present } from '../../present.ts';
 import { replaced } from './amounts.ts';
-import { type GroupToChange, groupsToChange } from './groups.ts';
+import { alikeToChange, type GroupToChange, groupsToChange } from './groups.ts';
 
 export interface Change {
   readonly advice: Omit<Advice, 'hosts'>;
@@ -61,18 +61,29 @@ export interface Changes {
 
 export function newChanges(spec: RequestSpec): Changes {
   const ofGroups = groupsToChange(spec).map((one): ChangesOfGroup => {
-    const { position, group } = one;
+    const { group } = one;
     const classes = Object.keys(group.resources);
     const isNamed = group.name !== '';
     // Without its one class it would be left with conditions on nothing, or with a provider of its own for nothing.
     const isOneClass = isNamed && classes.length === 1;
-    const ofClasses = isOneClass ? [] : classes.flatMap((one) => withoutResource(spec, position, one) ?? []);
-    const ofConditions = conditionsOf(spec, position);
+    const ofClasses = isOneClass
+      ? []
+      : classes.flatMap((resourceClass) => withoutResource(spec, one, resourceClass) ?? []);
+    const ofConditions = conditionsOf(spec, one);
     // One with a single condition is as good as left out without that.
     const mayGo = isNamed && (classes.length > 0 || ofConditions.length > 1);
     return { ...one, ofConditions, ofResources: mayGo ? [...ofClasses, ...withoutGroup(spec, group)] : ofClasses };
   });
-  return { ofGroups, ofRoot: conditionsOfRoot(spec), betweenGroups: conditionsOfGroups(spec) };
+  const ofAlike = alikeToChange(spec).map((all) => ({
+    ...all,
+    ofConditions: conditionsOf(spec, all),
+    ofResources: [],
+  }));
+  return {
+    ofGroups: [...ofGroups, ...ofAlike],
+    ofRoot: conditionsOfRoot(spec),
+    betweenGroups: conditionsOfGroups(spec),
+  };
 }
 
 const others = <T>(all: readonly T[], left: number) => all.filter((_, position) => position !== left);
@@ -117,25 +128,31 @@ function conditionsOfGroups(spec: RequestSpec): ChangeOfRequest[] {
   ];
 }
 
+/** The group that a change is of, or the groups. */
+export const toldOf = ({ group, names }: GroupToChange): Pick<Advice, 'group' | 'groups'> =>
+  names === undefined ? { group: group.name } : { groups: [...names] };
+
+/** To change several groups comes after all that asks for one change. */
+export const COST_OF_SEVERAL = 2;
+
 interface ConditionOfGroup extends ChangeOfRequest {
   /** The group with nothing but the condition. */
   readonly only: ResourceGroup;
 }
 
 /** The conditions of a group beside amounts, each by itself, and with the request as it would be without. */
-function conditionsOf(spec: RequestSpec, position: number): ConditionOfGroup[] {
-  const group = spec.groups[position] as ResourceGroup;
-  const { name, required = [], anyOf = [], forbidden = [], memberOf = [] } = group;
+function conditionsOf(spec: RequestSpec, of: GroupToChange): ConditionOfGroup[] {
+  const { name, required = [], anyOf = [], forbidden = [], memberOf = [] } = of.group;
   const conditionOf = (
     code: Advice['code'],
     about: string,
     asked: Partial<ResourceGroup>,
     left: Partial<ResourceGroup>,
   ): ConditionOfGroup => ({
-    advice: { code, about, group: name },
-    cost: 0.5,
+    advice: { code, about, ...toldOf(of) },
+    cost: 0.5 + (of.names === undefined ? 0 : COST_OF_SEVERAL),
     only: { name, resources: {}, ...asked },
-    changed: replaced(spec, position, { ...group, ...left }),
+    changed: replaced(spec, of, () => left),
   });
   return [
     ...required.map((about, left) =>
@@ -154,13 +171,13 @@ function conditionsOf(spec: RequestSpec, position: number): ConditionOfGroup[] {
 }
 
 /** Null: nothing would be asked for. */
-function withoutResource(spec: RequestSpec, position: number, resourceClass: string): ChangeOfRequest | null {
-  const group = spec.groups[position] as ResourceGroup;
+function withoutResource(spec: RequestSpec, of: GroupToChange, resourceClass: string): ChangeOfRequest | null {
+  const { group } = of;
   const { [resourceClass]: _, ...resources } = group.resources;
-  const isAll = spec.groups.every(({ resources: all }, at) => at === position || Object.keys(all).length === 0);
+  const isAll = spec.groups.every((one) => one === group || Object.keys(one.resources).length === 0);
   if (Object.keys(resources).length === 0 && isAll) return null;
   const advice = { code: 'without-resource' as const, group: group.name, about: resourceClass };
-  return { advice, cost: 1, changed: replaced(spec, position, { ...group, resources }) };
+  return { advice, cost: 1, changed: replaced(spec, of, () => ({ resources })) };
 }
 
 /** A named group with all that is said of it; none where nothing else would be asked for. */

@@ -92,9 +92,9 @@ export function consider(adviser: Adviser, tree: readonly Provider[], empty: () 
     considerChanges(adviser, ofResources, tree, endOfChanges);
   }
   const endOfAmounts = effort.looks + MAX_LOOKS_ON_ONE;
-  for (const { position, group } of inTheWay)
-    for (const resourceClass of Object.keys(group.resources))
-      considerAmounts(adviser, position, resourceClass, tree, endOfAmounts);
+  for (const one of inTheWay)
+    for (const resourceClass of Object.keys(one.group.resources))
+      considerAmounts(adviser, one, resourceClass, tree, endOfAmounts);
   if (effort.looks > endOfAmounts) adviser.isCut = true;
   const isUsed = tree.some(({ stocks }) => [...stocks.values()].some(({ used }) => used > 0));
   if (isUsed) considerEmpty(adviser, tree, empty());

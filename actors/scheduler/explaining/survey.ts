@@ -229,7 +229,7 @@ export function surveyOf(
         const isAlone =
           isNear &&
           toldMisfitOfGroup(view, spec, host.root) === null &&
-          (!isTogether || leftOn(rankings, view, request, host.root, filter) >= count) &&
+          (!isTogether || leftOn(rankings, view, request, host.root) >= count) &&
           // Where a filter refuses it, resources have not been looked at.
           (filter === undefined
             ? isAll(obstacle, treeOf(view, host.root))
