@@ -24,7 +24,10 @@ export interface OwnFault {
 export type OnOwnFault = (fault: OwnFault) => void;
 
 const A_NUMBER: Rule = { is: 'a number', holds: isNumber };
-const A_WEIGHT: Rule = { is: 'a finite number', holds: Number.isFinite };
+const A_WEIGHT: Rule = {
+  is: 'a number from 0 to 1, or NaN where it cannot say',
+  holds: (said) => typeof said === 'number' && !(said < 0) && !(said > 1),
+};
 const A_LIMIT: Rule = { is: 'a number, 0 or more', holds: (said) => typeof said === 'number' && said >= 0 };
 const A_TIME: Rule = {
   is: 'a time, ms since the epoch, or null',
@@ -67,7 +70,8 @@ function methodsOfWeigher({ goesBy }: Weigher): Readonly<Record<string, Method>>
     weigh: {
       lends: [lentCandidate, lendPart],
       answers: A_WEIGHT,
-      failed: 'a weigher that fails says the worst of the host',
+      failed:
+        'a weigher that fails says the worst of the host, and what is off its scale counts as the nearest number on it',
     },
     goesBy: { lends: [lentRequest], answers: PLAIN, failed: 'the weigher does not count for the request' },
     changesAt: { lends: [lentHost], answers: A_TIME, failed: NOT_AGAIN },

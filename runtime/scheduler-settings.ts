@@ -108,12 +108,12 @@ export function schedulerOptionsOf(
   if (pickAmong !== undefined && !(Number.isInteger(pickAmong) && pickAmong >= 1 && pickAmong <= MAX_PICK_AMONG)) {
     throw bad('pickAmong', `must be a whole number from 1 to ${MAX_PICK_AMONG}`);
   }
-  const chosen = weighersOf(weighers ?? ['defaults'], onFault);
+  const chosen = weighersOf(weighers === undefined ? ['defaults'] : weighers, onFault);
   const among = pickAmong ?? (isByChance(weighers ?? []) ? Number.POSITIVE_INFINITY : undefined);
   return {
     ...others,
     ...(among === undefined ? {} : { pickAmong: among }),
-    filters: filtersOf(filters ?? [], aggregates, onFault),
+    filters: filtersOf(filters === undefined ? [] : filters, aggregates, onFault),
     weighers: chosen,
     overrides: overridesOf(aggregates, chosen),
   };

@@ -13,18 +13,19 @@ export function fingerprintOf(
 ): string {
   const asked: unknown[] = [count, alternates, facts.spec, facts.project, facts.payload];
   // Not every node says what conditions come from: what is asked for is the same.
-  const where = withoutOrigins(facts.where);
+  const said = withoutOrigins(facts.where);
+  const where = said === undefined || orderedText(said) === '{}' ? undefined : said;
   if (where !== undefined || waitMs !== undefined) asked.push(where);
   if (waitMs !== undefined) asked.push(waitMs);
   // Most requests ask for what others asked before, in the same order of fields.
-  const said = JSON.stringify(asked);
-  const known = fingerprints.get(said);
+  const key = JSON.stringify(asked);
+  const known = fingerprints.get(key);
   if (known !== undefined) return known;
   const text = orderedText(asked);
   const fingerprint = `${text.length}-${fnv1a(text)}`;
-  if (said.length > MAX_KEPT_LENGTH) return fingerprint;
+  if (key.length > MAX_KEPT_LENGTH) return fingerprint;
   if (fingerprints.size >= MAX_FINGERPRINTS) fingerprints.clear();
-  fingerprints.set(said, fingerprint);
+  fingerprints.set(key, fingerprint);
   return fingerprint;
 }
 
@@ -33,14 +34,16 @@ const fingerprints = new Map<string, string>();
 const MAX_FINGERPRINTS = 1_024;
 const MAX_KEPT_LENGTH = 2_048;
 
-/** JSON with the keys of every object in order. */
+/** JSON with the keys of every object in order, without lists and objects that say nothing. */
 function orderedText(value: unknown): string {
   if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'null';
   if (Array.isArray(value)) return `[${value.map(orderedText).join(',')}]`;
   let text = '';
   for (const key of Object.keys(value).sort()) {
     const item = (value as Record<string, unknown>)[key];
-    if (item !== undefined) text += `${text === '' ? '' : ','}${JSON.stringify(key)}:${orderedText(item)}`;
+    if (item === undefined) continue;
+    const said = orderedText(item);
+    if (said !== '[]' && said !== '{}') text += `${text === '' ? '' : ','}${JSON.stringify(key)}:${said}`;
   }
   return `{${text}}`;
 }

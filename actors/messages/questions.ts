@@ -138,6 +138,11 @@ export const HostStanding = Type.Object({
    * as used.
    */
   claiming: Type.Optional(Type.Object({ cell: Token, host: Token, shard: Type.Integer() })),
+  /**
+   * The scheduler waits for these placement shards to say what they hold for the instance, or where others are: it claims
+   * nothing before. Absent where it waits for none.
+   */
+  awaiting: Type.Optional(Type.Array(Type.Integer())),
   /** Nothing was heard of its cell lately: it comes after all others, whatever it weighs. */
   silent: Type.Optional(Type.Literal(true)),
   /** Since when its cell is silent, or the placement shard that keeps it; absent when neither is. */

@@ -2,10 +2,9 @@
 
 import type { Selection } from '../../machines/instance-build.ts';
 import { roomFor } from '../fitting/fit.ts';
-import type { RequestSpec } from '../messages/common.ts';
 import { isSoft } from '../placement/groups.ts';
 import { mayBeAlternate } from './grouping.ts';
-import { mostInstances } from './instance-room.ts';
+import { instancesLeft, mostInstances } from './instance-room.ts';
 import { bestOfCell, isInPart, type PartOfCell, type Ranked, rankedAmong } from './picking.ts';
 import type { Fleet } from './ranking/ranking.ts';
 import type { Hearing } from './ranking/stands.ts';
@@ -97,18 +96,18 @@ function poolOf(
   if (spec.instanceGroup === undefined) {
     const pool = upTo(needed, isOut);
     // Usually the first in rank have room to spare, and there is no need to look at more for others to prefer.
-    const isAmple = pool.every(({ root }) => roomFor(spec, treeOf(view, root), AMPLE_ROOM) >= AMPLE_ROOM);
+    const isAmple = pool.every(({ root }) => spareOn(fleet, request, root) >= AMPLE_ROOM);
     if (isAmple) return pool;
-    return roomyFirst(view, spec, needed >= MIN_RANKED ? pool : upTo(MIN_RANKED, isOut));
+    return roomyFirst(fleet, request, needed >= MIN_RANKED ? pool : upTo(MIN_RANKED, isOut));
   }
   const most = Math.max(needed, MIN_RANKED);
   const soft = softHomes(fleet, request, isOut);
-  if (soft === null) return roomyFirst(view, spec, upTo(most, isOut));
+  if (soft === null) return roomyFirst(fleet, request, upTo(most, isOut));
   // Hosts with members are few and known: what the rule prefers comes first, however many stand before it in rank.
   const withMembers = inOrder(fleet, request, soft).filter((one) => isInPart(view, part, one));
   const without = roomyFirst(
-    view,
-    spec,
+    fleet,
+    request,
     upTo(most, (root) => isOut(root) || soft.has(root)),
   );
   return soft.first ? [...withMembers, ...without] : [...without, ...withMembers];
@@ -121,10 +120,9 @@ function poolOfClaimed(
   claimed: ReadonlySet<string>,
   isOut: (root: string) => boolean,
 ): readonly Ranked[] {
-  const { view } = fleet;
   const soft = softHomes(fleet, request, isOut);
   if (soft !== null) return inOrder(fleet, request, soft);
-  return roomyFirst(view, request.spec, rankedAmong(fleet, request, claimed, isOut));
+  return roomyFirst(fleet, request, rankedAmong(fleet, request, claimed, isOut));
 }
 
 /**
@@ -195,7 +193,15 @@ function inOrderOf(pool: readonly Ranked[], hands: readonly Hand[]): readonly Ha
 }
 
 /** Keeps the order of rank among hosts with as much room. */
-function roomyFirst(view: View, spec: RequestSpec, ranked: readonly Ranked[]): readonly Ranked[] {
-  const rooms = new Map(ranked.map((one) => [one, roomFor(spec, treeOf(view, one.root), AMPLE_ROOM)]));
+function roomyFirst(fleet: Fleet, request: Request, ranked: readonly Ranked[]): readonly Ranked[] {
+  const rooms = new Map(ranked.map((one) => [one, spareOn(fleet, request, one.root)]));
   return [...ranked].sort((one, other) => (rooms.get(other) as number) - (rooms.get(one) as number));
+}
+
+/** How many more of its kind a host has room for, as its resources and limits let it. */
+function spareOn({ rankings, view }: Fleet, request: Request, root: string): number {
+  const tree = treeOf(view, root);
+  const room = roomFor(request.spec, tree, AMPLE_ROOM);
+  if (rankings.limits.length === 0) return room;
+  return Math.min(room, instancesLeft(rankings, request, factsOf(view, view.hosts.get(root) as ViewHost, tree)));
 }

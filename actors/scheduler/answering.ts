@@ -25,6 +25,7 @@ import type { Obstacle } from './ranking/census.ts';
 import { allFiltersFor, type Judged, judge } from './ranking/judging.ts';
 import type { Fleet } from './ranking/ranking.ts';
 import type { Company, Request } from './request.ts';
+import { shardOf } from './rounds.ts';
 import { openOf } from './selecting.ts';
 import type { Asker, Sweep, Work } from './state.ts';
 import { beginSweep } from './sweeps.ts';
@@ -153,8 +154,9 @@ export function whyNotAsked(work: Work, asked: WhyNot, from: Address): void {
     // Its cell may have told of it anew since the question came.
     const current = view.hosts.get(host.root) ?? host;
     const claiming = instance === undefined ? undefined : claimOf(now, instance);
+    const awaiting = instance === undefined ? undefined : shardsAwaited(now, instance);
     const answer = (standing: HostStanding, { turn }: Work) =>
-      turn.send(from, { type: 'why-not-told', ask, standing: { ...standing, ...present({ claiming }) } });
+      turn.send(from, { type: 'why-not-told', ask, standing: { ...standing, ...present({ claiming, awaiting }) } });
     const comparison = comparisonOf(now.state, requestOf(asked, company), current, answer);
     if (!beginSweep(now, answering(asker, comparison))) decline(now, from, ask, 'overloaded', TOO_MANY);
   };
@@ -200,6 +202,13 @@ function claimOf(work: Work, instance: string): HostStanding['claiming'] {
   const claimed = view.hosts.get(root);
   if (claimed === undefined) return undefined;
   return { cell: claimed.cell, host: claimed.host, shard: placementShardOf(root, view.shards) };
+}
+
+/** The placement shards without whose word nothing is claimed for an instance; undefined: none. */
+function shardsAwaited(work: Work, instance: string): number[] | undefined {
+  const { recalls, locating } = openOf(work, instance) ?? {};
+  const awaited = new Set([...(locating?.waiting ?? []), ...[...(recalls?.get(instance) ?? [])].map(shardOf)]);
+  return awaited.size === 0 ? undefined : [...awaited].sort((one, other) => one - other);
 }
 
 type Refused = Exclude<Judged, { readonly obstacle: null }>;

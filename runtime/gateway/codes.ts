@@ -55,11 +55,12 @@ export const REFUSAL_CODES = {
 } as const;
 
 /**
- * One change with which a request would fit: `advice[].code`. `about` and `group`, or `groups` that ask alike, say of what; `hosts` on how many, `partly`
- * at least; `instances` how many of them those hosts would hold between them, where several were asked for, and
- * `instancesTogether` how many each of them would, where they keep together. With `silentCells` or `silentShards` it would
- * not fit without hosts of some cells or placement shards of which nothing was heard lately: of these, or of others that
- * are counted with them in `silent`, how many there are in all, where not all are named.
+ * One change with which a request would fit: `advice[].code`. `about` and `group`, or `groups` that ask alike, say of
+ * what; `hosts` on how many, `partly` at least; `instances` how many of them those hosts would hold between them, where
+ * several were asked for, and `instancesTogether` how many each of them would, where they keep together. With
+ * `silentCells` or `silentShards` it would not fit without hosts of some cells or placement shards of which nothing was
+ * heard lately: of these, or of others that are counted with them in `silent`, how many there are in all, where not all
+ * are named.
  */
 export const ADVICE_CODES = {
   less: 'ask for less of a resource class: `to` instead of `from`',

@@ -100,7 +100,7 @@ export function whyNotWords(
       ? [
           `now: what it asked for is not known ${isSilent(view) ? `while cell '${view.cell}' does not answer` : 'any more'}`,
         ]
-      : nowLines(`now: ${claimWords(claiming)}${isCounted ? 'another like it' : subjectOf(view)}`, now)),
+      : nowLines(`now: ${claimWords(now)}${isCounted ? 'another like it' : subjectOf(view)}`, now)),
   ].map(oneLine);
 }
 
@@ -117,10 +117,16 @@ function remainsWords({ attempt, mayRun }: { attempt: number; mayRun: boolean })
     : `, but what attempt ${attempt} of it was given there is not given back yet`;
 }
 
-function claimWords(claiming: HostStanding['claiming']): string {
-  if (claiming === undefined) return '';
-  const { shard, cell, host } = claiming;
-  return `placement/${shard} has not answered its claim of ${cell}/${host}, which counts as used; `;
+function claimWords({ claiming, awaiting = [] }: Pick<HostStanding, 'claiming' | 'awaiting'>): string {
+  if (claiming !== undefined) {
+    const { shard, cell, host } = claiming;
+    return `placement/${shard} has not answered its claim of ${cell}/${host}, which counts as used; `;
+  }
+  if (awaiting.length === 0) return '';
+  const shards = awaiting.map((shard) => `placement/${shard}`).join(', ');
+  return awaiting.length === 1
+    ? `${shards} has not said yet what it holds for it, and nothing is claimed before; `
+    : `${shards} have not said yet what they hold for it, and nothing is claimed before; `;
 }
 
 /** One of several that has no host may fit where all of them did not, or be short of less. */

@@ -8,6 +8,8 @@ import { present } from '../../actors/present.ts';
 import { placementShardOf } from '../../actors/routing.ts';
 import { alternatesFor } from '../../actors/scheduler/alternates.ts';
 import { furtherHosts } from '../../actors/scheduler/explaining/further-hosts.ts';
+import type { Filter } from '../../actors/scheduler/filters/filter.ts';
+import { instanceLimit } from '../../actors/scheduler/filters/limits.ts';
 import { emptyRankings } from '../../actors/scheduler/ranking/ranking.ts';
 import type { Request } from '../../actors/scheduler/request.ts';
 import { learnMembers } from '../../actors/scheduler/view/groups-view.ts';
@@ -115,6 +117,19 @@ test('alternates - of hosts that are asked more than the ranking goes by, it is 
   assert.equal(furtherOf(apart), [{ furtherInCell: 2 }]);
   for (let n = 0; n < 65; n += 1) learnMembers(view.groups, `p-far-${n}`, { g: 1 }, undefined);
   assert.equal(furtherOf(apart), [{}], 'its members are on too many hosts to look at');
+});
+
+test('alternates - hosts that are at a limit come after those that may have several more', () => {
+  const hosts = [{ host: 'h1' }, { host: 'h2', instances: 4 }, { host: 'h3', has: { VCPU: 7 } }];
+  const view = viewOf(...hosts);
+  const chosen = [{ cell: 'c1', host: 'h1', provider: 'p-h1', allocations: [] }];
+  const namedWith = (filters: readonly Filter[]) => {
+    const rankings = emptyRankings(DEFAULT_WEIGHERS, 's', { filters });
+    return alternatesFor({ rankings, view }, { spec }, chosen, 2)[0]?.map(({ host }) => host);
+  };
+  assert.equal(namedWith([]), ['h2', 'h3']);
+  assert.equal(namedWith([instanceLimit(5)]), ['h3', 'h2']);
+  assert.equal(namedWith([instanceLimit(9)]), ['h2', 'h3']);
 });
 
 test('alternates - of other cells those hosts are said to be left to which the request may go', () => {

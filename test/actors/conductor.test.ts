@@ -83,6 +83,17 @@ test('conductor - the same request again is answered as before and records nothi
   }
 });
 
+test('conductor - a request is the same whether or not lists that say nothing are written out', () => {
+  const on = desk();
+  on.tell(buildOf('web'));
+  const { groups, ...spec } = buildOf('web').spec;
+  const written = { ...spec, groups: groups.map((one) => ({ ...one, required: [], anyOf: [] })), rootRequired: [] };
+  const again = on.tell(buildOf('web', 1, { spec: written, where: { hints: {} } }));
+  assert.equal([again.records, again.sent[0]?.message.type], [[], 'build-accepted']);
+  const other = on.tell(buildOf('web', 1, { spec: { ...spec, groups: [{ name: '', resources: { VCPU: 2 } }] } }));
+  assert.is(other.sent[0]?.message.type, 'declined');
+});
+
 test('conductor - the same request again, of which some has failed or is lost, is told so, and builds nothing', () => {
   const on = desk();
   const again = () => {

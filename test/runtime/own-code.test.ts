@@ -98,7 +98,7 @@ test('own code - a filter cannot change what the scheduler knows of traits, aggr
   assert.equal([host.stats.metrics, host.failures], [{ watts: 5 }, { weight: 1, at: 0 }]);
 });
 
-test('own code - a weigher that throws, answers no number or goes by what cannot be compared is told of', () => {
+test('own code - a weigher that throws, answers no number or one off its scale, or goes by what cannot be compared is told of', () => {
   const faults: string[] = [];
   const watch = (own: Partial<Weigher>) =>
     watchedWeigher({ name: 'own', multiplier: 1, weigh: () => 1, ...own }, 1, ({ what, error }) =>
@@ -110,14 +110,12 @@ test('own code - a weigher that throws, answers no number or goes by what cannot
     },
   });
   assert.is(valueBy(throws, candidateOf({}), undefined), 0);
-  for (const wrong of ['1' as never, Number.NaN]) {
-    assert.is(valueBy(watch({ weigh: () => wrong }), candidateOf({}), undefined), 0);
-  }
+  const valued = (said: number) => valueBy(watch({ weigh: () => said }), candidateOf({}), undefined);
+  assert.equal(['1' as never, Number.NaN, 90_000, -0.5].map(valued), [0, 0, 1, 0]);
   watch({ goesBy: () => new Map() }).goesBy?.({} as never);
   assert.equal(faults, [
     "weigh of weigher 'own': no metrics",
-    "weigh of weigher 'own': it must answer a finite number",
-    "weigh of weigher 'own': it must answer a finite number",
+    ...Array(3).fill("weigh of weigher 'own': it must answer a number from 0 to 1, or NaN where it cannot say"),
     "goesBy of weigher 'own': it must answer plain data, by which rankings are told apart",
   ]);
 });
@@ -212,7 +210,7 @@ test('own code - of each method it is told what comes of it that it fails', () =
   assert.equal(told, [
     "changesAt of filter 'f': the host is not looked at again before it changes",
     "refusal of filter 'f': a filter that fails refuses the host",
-    "weigh of weigher 'w': a weigher that fails says the worst of the host",
+    "weigh of weigher 'w': a weigher that fails says the worst of the host, and what is off its scale counts as the nearest number on it",
     "changesAt of weigher 'w': the host is not looked at again before it changes",
     "granted of weigher 'w': the weigher goes by what it knew before",
     "prefers of weigher 'w': the provider comes after all others of its host",
@@ -261,7 +259,7 @@ test('own code - a node warns of it, goes on, and outlives a promise that nobody
     const { instances } = await node.client.build({ resources: { VCPU: 1 } });
     assert.is((await node.client.ended(instances[0] as string)).state, 'active');
     assert.equal(warned, [
-      "weigh of weigher 'slow' failed: it must answer at once, and not by a promise; a weigher that fails says the worst of the host",
+      "weigh of weigher 'slow' failed: it must answer at once, and not by a promise; a weigher that fails says the worst of the host, and what is off its scale counts as the nearest number on it",
     ]);
     assert.equal(unheard, []);
   } finally {
