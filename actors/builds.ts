@@ -36,6 +36,8 @@ export interface HostedBuild {
   snapshot: BuildSnapshot;
   /** When the state that it is in times out, ms since the epoch; null when it may last. */
   deadlineAt: number | null;
+  /** The same, where the clock was set back since that was said; not recorded. */
+  setRightTo?: number | undefined;
   /** How often the obligation of the state was done again; not recorded. */
   repeats: number;
   /** When the attempt under way was begun, or the one that was built, ms since the epoch; 0: that is not known. */
@@ -107,6 +109,7 @@ export function stepBuild(
   build.snapshot = snapshot;
   noteTimes(build, before, at);
   build.deadlineAt = deadlineOf(snapshot, at, deadlines);
+  build.setRightTo = undefined;
   build.repeats = 0;
   return effects;
 }
@@ -145,11 +148,16 @@ function deadlineOf(snapshot: BuildSnapshot, at: number, deadlines: StateDeadlin
   return limit === undefined ? null : at + limit;
 }
 
-/** A clock that was set back meanwhile gives a build no more time than its state has. */
-export function limitDeadline(build: HostedBuild, now: number, deadlines: StateDeadlines): void {
+/** Of a clock that was set back since its state was entered a build gets no more time than the state has, from now on. */
+export function noticeSetBack(build: HostedBuild, now: number, deadlines: StateDeadlines): void {
   const most = deadlineOf(build.snapshot, now, deadlines);
-  if (most !== null && build.deadlineAt !== null) build.deadlineAt = Math.min(build.deadlineAt, most);
+  if (most !== null && build.deadlineAt !== null && build.deadlineAt > most) {
+    build.setRightTo = Math.min(build.setRightTo ?? most, most);
+  }
 }
+
+/** When the state that a build is in times out, by the clock as it is, ms since the epoch; null when it may last. */
+export const timesOutAt = ({ deadlineAt, setRightTo }: HostedBuild): number | null => setRightTo ?? deadlineAt;
 
 export function stateOfBuild(build: HostedBuild): InstanceBuildState {
   return build.snapshot.value;
@@ -213,7 +221,8 @@ const SPREAD = 1_024;
  */
 export function armBuild(build: HostedBuild, patience: Patience, turn: Turn<never>, awaited: Address): void {
   const again = turn.now + waitMs(patience, build.repeats, build.facts.instance);
-  const at = build.deadlineAt === null || build.deadlineAt <= turn.now ? again : Math.min(again, build.deadlineAt);
+  const deadlineAt = timesOutAt(build);
+  const at = deadlineAt === null || deadlineAt <= turn.now ? again : Math.min(again, deadlineAt);
   turn.wakeAt(wakeOfBuild(build.facts.instance), at, awaited);
 }
 

@@ -10,7 +10,7 @@
 import type { InstanceBuildEvent } from '../../machines/instance-build.ts';
 import { obligations } from '../../machines/step.ts';
 import type { Actor, Address, Turn, Wake } from '../actor.ts';
-import { limitDeadline, type Patience } from '../builds.ts';
+import { noticeSetBack, type Patience, timesOutAt } from '../builds.ts';
 import { FORGET_WAKE, forgetAgainMs, forgetDeleted } from '../deleted.ts';
 import type { CellMessage, DriverTrouble } from '../messages/cell.ts';
 import type { InstanceView } from '../messages/gateway.ts';
@@ -232,8 +232,9 @@ export function cell(options: CellOptions): Actor<CellState, CellMessage, CellRe
     const entry = state.instances.get(about);
     if (entry === undefined) return;
     if (kind === LOST_WAKE) return tellLost(work, entry);
-    limitDeadline(entry.build, turn.now, work.deadlines);
-    const { deadlineAt, snapshot } = entry.build;
+    noticeSetBack(entry.build, turn.now, work.deadlines);
+    const { snapshot } = entry.build;
+    const deadlineAt = timesOutAt(entry.build);
     const host = snapshot.context.selection?.host ?? '';
     // What a host said while the cell was held up may not be read yet, and one that was cut off, too, may have built it.
     const isHeard = !wasHeldUp(work) && state.hosts.get(host)?.isUnheard !== true;

@@ -2,7 +2,7 @@
 
 import type { Address } from '../actor.ts';
 import { LOST_AFTER_MS } from '../asking-window.ts';
-import { limitDeadline, waitMs } from '../builds.ts';
+import { noticeSetBack, waitMs } from '../builds.ts';
 import type { Selecting, Taking } from '../messages/conductor.ts';
 import { SCHEDULERS } from '../routing.ts';
 import { wakeId } from '../wakes.ts';
@@ -27,7 +27,7 @@ export function wakeRequest(work: Work, request: string, isEarly = false): void 
   const { state, turn } = work;
   const open = state.requests.get(request);
   if (open === undefined) return;
-  limitDeadlines(work, open);
+  noticeSetBackOf(work, open);
   if (turn.now >= deadlineOfRequest(state, open)) {
     if (open.parked === undefined) {
       return failRequest(work, request, { type: 'TIMED_OUT', reason: timedOutBecause(state, open, turn.now) });
@@ -59,11 +59,11 @@ export function wakeRequest(work: Work, request: string, isEarly = false): void 
 }
 
 /** Of one that may wait it is said when it was accepted how long. */
-function limitDeadlines({ state, turn, deadlines }: Work, { waiting, waitUntil }: OpenRequest): void {
+function noticeSetBackOf({ state, turn, deadlines }: Work, { waiting, waitUntil }: OpenRequest): void {
   if (waitUntil !== undefined) return;
   for (const instance of waiting) {
     const { build } = entryOf(state, instance);
-    if (build !== null) limitDeadline(build, turn.now, deadlines);
+    if (build !== null) noticeSetBack(build, turn.now, deadlines);
   }
 }
 

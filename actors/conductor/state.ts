@@ -14,6 +14,7 @@ import {
   stateOfBuild,
   stepBuild,
   storeBuild,
+  timesOutAt,
 } from '../builds.ts';
 import { Deleted } from '../deleted.ts';
 import type { FailureCode, RequestSpec } from '../messages/common.ts';
@@ -238,7 +239,8 @@ export function deadlineOfRequest(state: ConductorState, open: OpenRequest): num
   // One that waits has heard of a scheduler: it waits as long as was asked for, and no longer but to be told why in vain.
   if (open.parked !== undefined && open.waitUntil !== undefined) return open.lastUntil ?? open.waitUntil;
   const [first] = open.waiting;
-  return entryOf(state, first as string).build?.deadlineAt ?? Number.POSITIVE_INFINITY;
+  const { build } = entryOf(state, first as string);
+  return (build && timesOutAt(build)) ?? Number.POSITIVE_INFINITY;
 }
 
 /** Applies a record and answers the effects, which count only where the record is made. */

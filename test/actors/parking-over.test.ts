@@ -41,7 +41,10 @@ test('waiting - one that joins others is told how hosts stand by then, in a deci
   all.pass(5_000);
   const { reason, decidedAt, type } = all.ask('two', 2);
   assert.is(type, 'parked');
-  assert.match(reason, /nearest c1\/b: .*\(short by 6\); with 6 VCPU less \(2 instead of 8\)/);
+  assert.match(
+    reason,
+    /nearest c1\/b \(of which nothing was heard lately\): .*\(short by 6\); with 6 VCPU less \(2 instead of 8\)/,
+  );
   assert.is(decidedAt, all.desk.now);
   const again = all.ask('one', 1, { round: 2 });
   assert.equal([again.type, again.reason, again.decidedAt], ['parked', reason, all.desk.now]);
@@ -55,7 +58,10 @@ test('waiting - one whose time is over is told how hosts stand by then, and wait
   for (const [since, request] of ['one', 'two'].entries()) {
     const { type, reason, decidedAt } = all.ask(request, since, { round: 2, waits: { since, last: true } });
     assert.is(type, 'no-valid-host');
-    assert.match(reason, /nearest c1\/b: .*\(short by 6\); with 6 VCPU less \(2 instead of 8\)/);
+    assert.match(
+      reason,
+      /nearest c1\/b \(of which nothing was heard lately\): .*\(short by 6\); with 6 VCPU less \(2 instead of 8\)/,
+    );
     assert.is(decidedAt, all.desk.now);
   }
   all.pass(1_000);

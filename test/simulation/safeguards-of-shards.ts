@@ -201,6 +201,6 @@ export const OF_SHARDS: readonly Safeguard[] = [
       for (const consumer of holding.values()) if (consumer.order !== undefined) consumer.order = 0;
     }),
     breaks: /^(?:one home|no orphan):/,
-    fromSeed: 367,
+    fromSeed: 806,
   },
 ];
