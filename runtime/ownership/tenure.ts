@@ -99,7 +99,12 @@ export function renewedTenure(options: TenureOptions): RenewedTenure {
       tell(error);
       renewAfter(ttlMs * RETRY_SHARE);
     }
-    if (isTrusted) options.onRenewed();
+    // What comes of that is no fault of the renewal, and nobody waits for it here.
+    try {
+      if (isTrusted) options.onRenewed();
+    } catch (error) {
+      onError(error, `going on with '${address}'`);
+    }
   }
 
   function tell(error: unknown): void {
