@@ -90,7 +90,7 @@ export function outboxOf({ bus, clock, subjects, events, onError }: OutboxOption
       const [first, ...more] = parts.flatMap(({ from, messages }) => messages.map((message) => ({ from, message })));
       if (more.length > 0 && !isClosed(error)) return publishPieces(to, parts, piecesAfter(error));
       onError(error, `a message to '${subjects.of(to)}'`);
-      if (first !== undefined) tellUnsent(to, first.from, first.message, messageOf(error));
+      if (first !== undefined && !isClosed(error)) tellUnsent(to, first.from, first.message, messageOf(error));
     }
   }
 

@@ -4,7 +4,7 @@ import type { Selection } from '../../machines/instance-build.ts';
 import { roomFor } from '../fitting/fit.ts';
 import { isSoft } from '../placement/groups.ts';
 import { mayBeAlternate } from './grouping.ts';
-import { instancesLeft, mostInstances } from './instance-room.ts';
+import { mostInstances } from './instance-room.ts';
 import { bestOfCell, isInPart, type PartOfCell, type Ranked, rankedAmong } from './picking.ts';
 import type { Fleet } from './ranking/ranking.ts';
 import type { Hearing } from './ranking/stands.ts';
@@ -198,10 +198,11 @@ function roomyFirst(fleet: Fleet, request: Request, ranked: readonly Ranked[]): 
   return [...ranked].sort((one, other) => (rooms.get(other) as number) - (rooms.get(one) as number));
 }
 
-/** How many more of its kind a host has room for, as its resources and limits let it. */
+/** How many more of its kind a host has room for, as its resources and limits on instances let it. */
 function spareOn({ rankings, view }: Fleet, request: Request, root: string): number {
   const tree = treeOf(view, root);
   const room = roomFor(request.spec, tree, AMPLE_ROOM);
   if (rankings.limits.length === 0) return room;
-  return Math.min(room, instancesLeft(rankings, request, factsOf(view, view.hosts.get(root) as ViewHost, tree)));
+  const facts = factsOf(view, view.hosts.get(root) as ViewHost, tree);
+  return Math.min(room, mostInstances(rankings, request, facts) - facts.stats.instances);
 }

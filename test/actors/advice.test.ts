@@ -587,6 +587,12 @@ test('scheduler - of hosts that are only busy with builds it is said that they n
   assert.equal(told([buildLimit(1)], 2)[0], ['when-built', 2, 2]);
   assert.is(told([buildLimit(1)], 3)[0]?.[0], 'without-filter', 'they would build no more than that at once');
   assert.equal(told([buildLimit(0)]), [['without-filter', 2, undefined]]);
+  const full = viewOf({ host: 'h1', builds: 1, instances: 1, has: { VCPU: 4 }, used: { VCPU: 4 } });
+  assert.equal(
+    adviceWith([buildLimit(1)], full, { spec }).map(({ code }) => code),
+    ['when-empty'],
+    'one that is full as well',
+  );
   const [first] = adviceWith([buildLimit(1)], view, { spec });
   assert.is(words(first as Advice), 'when what is being built there is built, it would fit on 2 hosts');
 });

@@ -9,7 +9,7 @@ import { placementShardOf } from '../../actors/routing.ts';
 import { alternatesFor } from '../../actors/scheduler/alternates.ts';
 import { furtherHosts } from '../../actors/scheduler/explaining/further-hosts.ts';
 import type { Filter } from '../../actors/scheduler/filters/filter.ts';
-import { instanceLimit } from '../../actors/scheduler/filters/limits.ts';
+import { buildLimit, instanceLimit } from '../../actors/scheduler/filters/limits.ts';
 import { emptyRankings } from '../../actors/scheduler/ranking/ranking.ts';
 import type { Request } from '../../actors/scheduler/request.ts';
 import { learnMembers } from '../../actors/scheduler/view/groups-view.ts';
@@ -130,6 +130,7 @@ test('alternates - hosts that are at a limit come after those that may have seve
   assert.equal(namedWith([]), ['h2', 'h3']);
   assert.equal(namedWith([instanceLimit(5)]), ['h3', 'h2']);
   assert.equal(namedWith([instanceLimit(9)]), ['h2', 'h3']);
+  assert.equal(namedWith([instanceLimit(5), buildLimit(1)]), ['h3', 'h2'], 'what is being built is soon over');
 });
 
 test('alternates - of other cells those hosts are said to be left to which the request may go', () => {

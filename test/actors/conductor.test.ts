@@ -90,6 +90,9 @@ test('conductor - a request is the same whether or not lists that say nothing ar
   const written = { ...spec, groups: groups.map((one) => ({ ...one, required: [], anyOf: [] })), rootRequired: [] };
   const again = on.tell(buildOf('web', 1, { spec: written, where: { hints: {} } }));
   assert.equal([again.records, again.sent[0]?.message.type], [[], 'build-accepted']);
+  on.tell(buildOf('db', 1, { payload: { nics: [], a: 1 } }));
+  const sameOf = (payload: object) => on.tell(buildOf('db', 1, { payload })).sent[0]?.message.type;
+  assert.equal([{ a: 1, nics: [] }, { a: 1 }].map(sameOf), ['build-accepted', 'declined'], 'but payloads as they are');
   const other = on.tell(buildOf('web', 1, { spec: { ...spec, groups: [{ name: '', resources: { VCPU: 2 } }] } }));
   assert.is(other.sent[0]?.message.type, 'declined');
 });

@@ -401,10 +401,12 @@ function advise(
   const names = refusing(request);
   const [only, ...more] = names;
   if (only === undefined) return consider(adviser, tree, () => emptied(rankings, request, facts));
-  if (mayServeWhenBuilt(rankings, request, facts, names)) {
+  const isOnlyBusy = (): boolean => {
+    if (!mayServeWhenBuilt(rankings, request, facts, names)) return false;
     const allowed = instancesLeft(rankings, request, allBuilt(facts));
-    considerBuilt(adviser, tree, Math.min(allowed, membersAllowed(view, request.spec, host.root)));
-  } else if (names.every((name) => isByWhatRuns(rankings, name))) {
+    return considerBuilt(adviser, tree, Math.min(allowed, membersAllowed(view, request.spec, host.root)));
+  };
+  if (!isOnlyBusy() && names.every((name) => isByWhatRuns(rankings, name))) {
     const empty = emptied(rankings, request, facts);
     if (mayServeIfEmpty(rankings, view, request, empty, root, names)) considerEmpty(adviser, tree, empty);
   }
