@@ -250,7 +250,7 @@ export function hostingOf(options: HostingOptions): Hosting {
         clock,
         logger,
         countsStarts: false,
-        start: () => hosted.host.start().then(hooks.restarted),
+        start: () => hosted.host.start().then(toldRestarted),
         giveUp() {
           givenUp.add(address);
           hooks.givenUp?.();
@@ -259,6 +259,15 @@ export function hostingOf(options: HostingOptions): Hosting {
         onError,
       });
       const hosted = hostOf({ address, actor, journal, protocol }, care.failed);
+      function toldRestarted(): void {
+        // It may have been stopped meanwhile; and what fails here is no failure of its start.
+        if (!hosted.host.isUp()) return;
+        try {
+          hooks.restarted?.();
+        } catch (error) {
+          onError(error, `the restart of '${address}'`);
+        }
+      }
       ends.push(async () => {
         care.end();
         await hosted.host.stop();

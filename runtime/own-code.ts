@@ -71,7 +71,7 @@ function methodsOfWeigher({ goesBy }: Weigher): Readonly<Record<string, Method>>
       lends: [lentCandidate, lendPart],
       answers: A_WEIGHT,
       failed:
-        'a weigher that fails says the worst of the host, and what is off its scale counts as the nearest number on it',
+        'a weigher that fails says the worst of the host, and a finite number off its scale counts as the nearest on it',
     },
     goesBy: { lends: [lentRequest], answers: PLAIN, failed: 'the weigher does not count for the request' },
     changesAt: { lends: [lentHost], answers: A_TIME, failed: NOT_AGAIN },

@@ -171,11 +171,14 @@ export function viewOfHost(entry: Host): HostState {
   return { host, provider, state, ...(disabledReason === null ? {} : { reason: disabledReason }), ...told };
 }
 
-/** For whoever asks which hosts there are: schedulers, which are told of each change, need not know what is foreign. */
+/** Of how many that the cell did not order it is told which: a host must fit a page. */
+const MOST_FOREIGN_NAMED = 4_096;
+
+/** As it stands in lists: of changes it is not told what is foreign. */
 export function listedHost(entry: Host): HostState {
   const { foreign } = entry;
   if (foreign.size === 0) return viewOfHost(entry);
-  return { ...viewOfHost(entry), foreign: { count: foreign.size, named: [...foreign] } };
+  return { ...viewOfHost(entry), foreign: { count: foreign.size, named: [...foreign].slice(0, MOST_FOREIGN_NAMED) } };
 }
 
 export function viewOfNamed(hosts: Hosts, name: string): HostState[] {

@@ -207,7 +207,10 @@ export function wakeUnasked(work: Work): void {
   state.isUnaskedArmed = false;
   for (const request of state.unasked) {
     const open = state.requests.get(request);
-    if (open !== undefined && turn.now < deadlineOfRequest(state, open)) continue;
+    if (open !== undefined) {
+      noticeSetBackOf(work, open);
+      if (turn.now < deadlineOfRequest(state, open)) continue;
+    }
     state.unasked.delete(request);
     wakeRequest(work, request);
   }

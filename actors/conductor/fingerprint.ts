@@ -2,6 +2,7 @@
 
 import type { BuildFacts } from '../builds.ts';
 import { withoutOrigins } from '../messages/where.ts';
+import { orderedText } from '../ordered-text.ts';
 import { fnv1a } from '../routing.ts';
 
 /** A short text that is the same for requests that ask for the same, in whatever order their fields came. */
@@ -21,6 +22,7 @@ export function fingerprintOf(
   const key = JSON.stringify(asked);
   const known = fingerprints.get(key);
   if (known !== undefined) return known;
+  // The driver gets a payload as it is.
   const text = `[${asked.map((item) => orderedText(item, item === facts.payload)).join(',')}]`;
   const fingerprint = `${text.length}-${fnv1a(text)}`;
   if (key.length > MAX_KEPT_LENGTH) return fingerprint;
@@ -33,20 +35,3 @@ export function fingerprintOf(
 const fingerprints = new Map<string, string>();
 const MAX_FINGERPRINTS = 1_024;
 const MAX_KEPT_LENGTH = 2_048;
-
-/**
- * JSON with the keys of every object in order, without lists and objects that say nothing.
- * @param isExact With those, too: the driver gets a payload as it is.
- */
-function orderedText(value: unknown, isExact = false): string {
-  if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'null';
-  if (Array.isArray(value)) return `[${value.map((item) => orderedText(item, isExact)).join(',')}]`;
-  let text = '';
-  for (const key of Object.keys(value).sort()) {
-    const item = (value as Record<string, unknown>)[key];
-    if (item === undefined) continue;
-    const said = orderedText(item, isExact);
-    if (isExact || (said !== '[]' && said !== '{}')) text += `${text === '' ? '' : ','}${JSON.stringify(key)}:${said}`;
-  }
-  return `{${text}}`;
-}

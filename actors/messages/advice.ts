@@ -180,7 +180,7 @@ function changeWords(advice: Advice, till: (at: number) => string): string {
     case 'when-empty':
       return emptyWords(fits, who, advice);
     case 'when-built':
-      return `when what is being built there is built, ${fits}`;
+      return `${fits} when what is being built on ${hosts === 1 ? 'it' : 'them'} is built`;
     case 'without-group':
       return `if group '${group}' were left out, ${fits}`;
     case 'without-required':

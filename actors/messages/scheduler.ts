@@ -65,7 +65,8 @@ export const HostState = Type.Object({
   stats: Type.Optional(HostStats),
   /**
    * In a list of hosts: instances that were there before the cell knew the host, so that it did not order them, as
-   * `<instance> <attempt>`. Absent: none. Cells of earlier versions name fewer than there are.
+   * `<instance> <attempt>`. Absent: none. Of thousands not all are named; nor do cells of
+   * earlier versions name all.
    */
   foreign: Type.Optional(Type.Object({ count: Type.Integer(), named: Type.Array(Type.String()) })),
   /** How often operators have set the host; absent: never. */

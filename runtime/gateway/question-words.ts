@@ -124,9 +124,7 @@ function claimWords({ claiming, awaiting = [] }: Pick<HostStanding, 'claiming' |
   }
   if (awaiting.length === 0) return '';
   const shards = awaiting.map((shard) => `placement/${shard}`).join(', ');
-  return awaiting.length === 1
-    ? `${shards} has not said yet what it holds for it, and nothing is claimed before; `
-    : `${shards} have not said yet what they hold for it, and nothing is claimed before; `;
+  return `${shards} ${awaiting.length === 1 ? 'has' : 'have'} not answered yet, and nothing is claimed before; `;
 }
 
 /** One of several that has no host may fit where all of them did not, or be short of less. */

@@ -384,6 +384,11 @@ test('scheduler - where groups that ask for the same all stand in the way, one c
     "with 5 VGPU less in each of the groups 'g0', 'g1' (4 instead of 9) it would fit on 1 host",
   ]);
   assert.equal(toldOf({ ...required, resources: { VGPU: 9 } }, 2), [], 'these are two changes');
+  const written = [
+    { name: 'a', resources: { VGPU: 9, VCPU: 1 }, forbidden: [] },
+    { name: 'b', resources: { VCPU: 1, VGPU: 9 } },
+  ];
+  assert.match(survey(view, { groups: written, groupPolicy: 'none' }).advice.map(words).join(), /groups 'a', 'b'/);
 });
 
 test('scheduler - advice is put as grammar has it, for one and for several', () => {
@@ -594,7 +599,7 @@ test('scheduler - of hosts that are only busy with builds it is said that they n
     'one that is full as well',
   );
   const [first] = adviceWith([buildLimit(1)], view, { spec });
-  assert.is(words(first as Advice), 'when what is being built there is built, it would fit on 2 hosts');
+  assert.is(words(first as Advice), 'it would fit on 2 hosts when what is being built on them is built');
 });
 
 test('scheduler - of hosts that would have to be empty it is said how many, and those are named that would hold most', () => {

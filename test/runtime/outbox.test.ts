@@ -133,9 +133,10 @@ test('outbox - on a bus that is closed nothing is tried again in parts, and it i
   const onError = (_: unknown, what: string) => errors.push(what);
   const outbox = outboxOf({ bus, clock, subjects: subjectsOf('cw'), events: true, onError });
   for (const instance of ['a', 'b', 'c', 'd']) outbox.send('conductor/0', 'cell/c1', removed(instance));
+  for (const ask of [1, 2]) outbox.send('conductor/0', 'gateway/n1', large(ask));
   void bus.close();
   clock.runUntilIdle();
-  assert.equal(errors, ["a message to 'cw.cell.c1.conductor'"]);
+  assert.equal(errors, ["a message to 'cw.cell.c1.conductor'", `a message to '${subjectsOf('cw').of('gateway/n1')}'`]);
 });
 
 test('outbox - whoever waits for an answer that is too large is told so', () => {

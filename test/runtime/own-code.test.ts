@@ -210,7 +210,7 @@ test('own code - of each method it is told what comes of it that it fails', () =
   assert.equal(told, [
     "changesAt of filter 'f': the host is not looked at again before it changes",
     "refusal of filter 'f': a filter that fails refuses the host",
-    "weigh of weigher 'w': a weigher that fails says the worst of the host, and what is off its scale counts as the nearest number on it",
+    "weigh of weigher 'w': a weigher that fails says the worst of the host, and a finite number off its scale counts as the nearest on it",
     "changesAt of weigher 'w': the host is not looked at again before it changes",
     "granted of weigher 'w': the weigher goes by what it knew before",
     "prefers of weigher 'w': the provider comes after all others of its host",
@@ -259,7 +259,7 @@ test('own code - a node warns of it, goes on, and outlives a promise that nobody
     const { instances } = await node.client.build({ resources: { VCPU: 1 } });
     assert.is((await node.client.ended(instances[0] as string)).state, 'active');
     assert.equal(warned, [
-      "weigh of weigher 'slow' failed: it must answer at once, and not by a promise; a weigher that fails says the worst of the host, and what is off its scale counts as the nearest number on it",
+      "weigh of weigher 'slow' failed: it must answer at once, and not by a promise; a weigher that fails says the worst of the host, and a finite number off its scale counts as the nearest on it",
     ]);
     assert.equal(unheard, []);
   } finally {

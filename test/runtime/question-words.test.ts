@@ -814,18 +814,15 @@ test('words - while a claim of it is not answered, that is said, and that it cou
   assert.is(nowOf('c2', true), `${elsewhere} another like it ${refused}`);
 });
 
-test('words - while placement shards have not said what they hold, it is said which are waited for', () => {
+test('words - while placement shards have not said what they know, it is said which are waited for', () => {
   const weighing = { cell: 'c1', host: 'h1', weight: 1, parts: {} };
   const then = null;
   const nowOf = (awaiting: number[]) => {
     const now = { cell: 'c1', host: 'h1', hosts: 1, fits: 1, rank: 1, weighing, awaiting };
     return whyNotWords({ id: 'web', cell: 'c1', host: 'h1', there: false, then, now }, view, false)[2] ?? '';
   };
-  assert.match(
-    nowOf([2]),
-    /^now: placement\/2 has not said yet what it holds for it, and nothing is claimed before; it would/,
-  );
-  assert.match(nowOf([0, 2]), /^now: placement\/0, placement\/2 have not said yet what they hold for it, and nothing/);
+  assert.match(nowOf([2]), /^now: placement\/2 has not answered yet, and nothing is claimed before; it would/);
+  assert.match(nowOf([0, 2]), /^now: placement\/0, placement\/2 have not answered yet, and nothing/);
 });
 
 test('words - by how much a host is short is said once, and of its own instance that another like it is meant', () => {

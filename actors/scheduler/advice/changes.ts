@@ -20,9 +20,10 @@ export interface ChangeOfRequest extends Change {
   readonly changed: RequestSpec;
 }
 
-/** It is the hosts that would have to change: by themselves as instances are deleted, or by an operator. */
 /** It takes seconds, and nobody to do anything. */
 export const WHEN_BUILT: Change = { advice: { code: 'when-built' }, cost: 0.3 };
+
+/** It is the hosts that would have to change: by themselves as instances are deleted, or by an operator. */
 export const WHEN_EMPTY: Change = { advice: { code: 'when-empty' }, cost: 0.9 };
 
 /** As with what is kept for others: it is for an operator to do. */

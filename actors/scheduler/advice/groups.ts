@@ -1,8 +1,10 @@
 // The groups of a request that advice is sought for: of named groups that ask for the same, one, for what helps with it
-// would with each; and all of them together, as where all ask for what nobody has. (Of several instances, which are fitted one after the other, it may hang on which group is changed
-// whether all find room: now and then one that is not looked at would have helped.)
+// would with each; and all of them together, as where all ask for what nobody has. (Of several instances, which are fitted
+// one after the other, it may hang on which group is changed whether all find room: now and then one that is not looked at
+// would have helped.)
 
 import type { RequestSpec, ResourceGroup } from '../../messages/common.ts';
+import { orderedText } from '../../ordered-text.ts';
 
 export interface GroupToChange {
   /** Their places among the groups of the request. */
@@ -36,7 +38,7 @@ function kindsOf({ groups, sameSubtree = [] }: RequestSpec): (readonly Placed[])
   const byKind = new Map<string, Placed[]>();
   for (const [position, group] of groups.entries()) {
     const { name, ...asked } = group;
-    const kind = name === '' ? '' : JSON.stringify([asked, sameSubtree.map((names) => names.includes(name))]);
+    const kind = name === '' ? '' : orderedText([asked, sameSubtree.map((names) => names.includes(name))]);
     byKind.set(kind, [...(byKind.get(kind) ?? []), { position, group }]);
   }
   return [...byKind.values()].map((all) => all.sort((one, other) => (one.group.name < other.group.name ? -1 : 1)));

@@ -6,7 +6,7 @@ import type { Provider } from '../../placement/providers.ts';
 import { type OnAggregates, onAggregates, unmetOn } from '../aggregate-wishes.ts';
 import type { Filter } from './filter.ts';
 
-/** Of how many aggregates that stand in the way of a host it is told. */
+/** Of how many conditions that a host does not meet it is told which. */
 const MAX_NAMED = 4;
 
 export const aggregates: Filter<OnAggregates> = {
@@ -19,7 +19,8 @@ export const aggregates: Filter<OnAggregates> = {
     if (first === undefined) return null;
     const { code, about } = first;
     const named = unmet.slice(0, MAX_NAMED).map(({ words }) => words);
-    const more = unmet.length > named.length ? `, and ${unmet.length - named.length} more like it` : '';
+    const left = unmet.length - named.length;
+    const more = left === 0 ? '' : `; ${left} more ${left === 1 ? 'condition is' : 'conditions are'} not met`;
     return {
       code,
       message: `host '${host}' ${named.join(', and ')}${more}`,
