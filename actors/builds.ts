@@ -151,9 +151,9 @@ function deadlineOf(snapshot: BuildSnapshot, at: number, deadlines: StateDeadlin
 /** Of a clock that was set back since its state was entered a build gets no more time than the state has, from now on. */
 export function noticeSetBack(build: HostedBuild, now: number, deadlines: StateDeadlines): void {
   const most = deadlineOf(build.snapshot, now, deadlines);
-  if (most !== null && build.deadlineAt !== null && build.deadlineAt > most) {
-    build.setRightTo = Math.min(build.setRightTo ?? most, most);
-  }
+  const isBeyond = most !== null && build.deadlineAt !== null && build.deadlineAt > most;
+  // It may have been put right since: then what was recorded holds again.
+  build.setRightTo = isBeyond ? Math.min(build.setRightTo ?? most, most) : undefined;
 }
 
 /** When the state that a build is in times out, by the clock as it is, ms since the epoch; null when it may last. */

@@ -47,7 +47,7 @@ import {
 import { listedHost, viewOfHost, viewOfNamed } from './hosts.ts';
 import { removeHost, treeKept, treeWithdrawn } from './leaving.ts';
 import { finalKey, removalsOf } from './removals.ts';
-import { armRest, RESTED_WAKE, rested, restIfFailing } from './resting.ts';
+import { RESTED_WAKE, rested, restIfFailing } from './resting.ts';
 import {
   applyToCell,
   type CellRecord,
@@ -347,7 +347,7 @@ export function cell(options: CellOptions): Actor<CellState, CellMessage, CellRe
     }
     for (const removal of [...state.removals.values()]) if (removal.repeats === 0) clearAway(work, removal);
     for (const entry of state.instances.values()) tellLost(work, entry);
-    for (const host of state.hosts.values()) armRest(work, host);
+    for (const host of state.hosts.keys()) rested(work, host);
     state.sweptAt = turn.now;
     sweepByEcho(work);
     beat(state, turn);

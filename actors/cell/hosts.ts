@@ -172,7 +172,7 @@ export function viewOfHost(entry: Host): HostState {
 }
 
 /** Of how many that the cell did not order it is told which: a host must fit a page. */
-const MOST_FOREIGN_NAMED = 4_096;
+const MOST_FOREIGN_NAMED = 2_048;
 
 /** As it stands in lists: of changes it is not told what is foreign. */
 export function listedHost(entry: Host): HostState {

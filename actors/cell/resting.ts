@@ -36,7 +36,7 @@ function mayRest({ state: { hosts }, resting: { share } }: Work): boolean {
 }
 
 /** Asks to be woken when a host has rested, if it rests. */
-export function armRest({ turn, resting }: Work, { host, service }: Host): void {
+function armRest({ turn, resting }: Work, { host, service }: Host): void {
   const { rest } = service.context;
   // The clock may have been set back since it was set aside.
   if (rest !== null) turn.wakeAt(wakeId(RESTED_WAKE, host), Math.min(rest.until, turn.now + resting.mostMs));

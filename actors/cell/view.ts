@@ -1,7 +1,7 @@
 // An instance of a cell, and what is left of one, as people see it.
 
 import { allocationsOf } from '../allocations.ts';
-import { attemptsOf, stateOfBuild, timesOf } from '../builds.ts';
+import { attemptsOf, stateOfBuild, timesOf, timesOutAt } from '../builds.ts';
 import type { InstanceView, RemovalView } from '../messages/gateway.ts';
 import { present } from '../present.ts';
 import { type Host, stateOfHost, viewOfHost } from './hosts.ts';
@@ -37,7 +37,8 @@ export function viewOfEntry(
   if (lost !== null) view.failure = { code: 'host-fenced', message: lost.reason };
   if (lost?.told === false) view.owes = 'report';
   if (trouble !== undefined) view.trouble = trouble;
-  if (build.deadlineAt !== null) view.deadlineAt = build.deadlineAt;
+  const deadlineAt = timesOutAt(build);
+  if (deadlineAt !== null) view.deadlineAt = deadlineAt;
   return view;
 }
 

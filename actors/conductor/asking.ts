@@ -58,10 +58,11 @@ export function wakeRequest(work: Work, request: string, isEarly = false): void 
   turn.wakeAt(wake, deadlineAt);
 }
 
-/** Of one that may wait it is said when it was accepted how long. */
-function noticeSetBackOf({ state, turn, deadlines }: Work, { waiting, waitUntil }: OpenRequest): void {
-  if (waitUntil !== undefined) return;
-  for (const instance of waiting) {
+/** Of one that may wait it was said when it was accepted how long; but not of the answer that it waits for at last. */
+function noticeSetBackOf({ state, turn, deadlines, patience }: Work, open: OpenRequest): void {
+  if (open.lastUntil !== undefined) open.lastUntil = Math.min(open.lastUntil, turn.now + patience.firstMs);
+  if (open.waitUntil !== undefined) return;
+  for (const instance of open.waiting) {
     const { build } = entryOf(state, instance);
     if (build !== null) noticeSetBack(build, turn.now, deadlines);
   }

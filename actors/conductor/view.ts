@@ -1,6 +1,6 @@
 // An instance as a conductor can tell of it.
 
-import { attemptsOf, stateOfBuild } from '../builds.ts';
+import { attemptsOf, stateOfBuild, timesOutAt } from '../builds.ts';
 import type { InstanceView } from '../messages/gateway.ts';
 import { nameOfScheduler } from '../routing.ts';
 import type { ConductorState, Entry, OpenRequest } from './state.ts';
@@ -22,7 +22,8 @@ export function viewOf(instance: string, entry: Entry, open?: OpenRequest): Inst
     const { at: asOf, reason } = open.latest ?? open.parked;
     view.waiting = { since, until: open.waitUntil ?? since, reason, asOf };
   }
-  if (build.deadlineAt !== null) view.deadlineAt = build.deadlineAt;
+  const deadlineAt = timesOutAt(build);
+  if (deadlineAt !== null) view.deadlineAt = deadlineAt;
   const { selection, attempt, failure } = build.snapshot.context;
   if (phase === 'here') view.state = stateOfBuild(build);
   if (build.facts.project !== undefined) view.project = build.facts.project;

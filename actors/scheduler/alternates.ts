@@ -204,5 +204,5 @@ function spareOn({ rankings, view }: Fleet, request: Request, root: string): num
   const room = roomFor(request.spec, tree, AMPLE_ROOM);
   if (rankings.limits.length === 0) return room;
   const facts = factsOf(view, view.hosts.get(root) as ViewHost, tree);
-  return Math.min(room, mostInstances(rankings, request, facts) - facts.stats.instances);
+  return Math.max(0, Math.min(room, mostInstances(rankings, request, facts) - facts.stats.instances));
 }

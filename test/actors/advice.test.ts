@@ -598,6 +598,12 @@ test('scheduler - of hosts that are only busy with builds it is said that they n
     ['when-empty'],
     'one that is full as well',
   );
+  const partly = viewOf({ host: 'h1', builds: 2, instances: 2, has: { VCPU: 4 }, used: { VCPU: 2 } });
+  assert.equal(
+    adviceWith([buildLimit(2)], partly, { spec }, 2).map(({ code }) => code),
+    ['when-empty'],
+    'or has room for some only',
+  );
   const [first] = adviceWith([buildLimit(1)], view, { spec });
   assert.is(words(first as Advice), 'it would fit on 2 hosts when what is being built on them is built');
 });

@@ -336,6 +336,18 @@ test('conductor - a request whose clock is set back gives up after its time all 
   assert.is(viewOf(on, 'web')?.state, 'failed');
 });
 
+test('conductor - a clock that was set back and put right again costs a request nothing', () => {
+  const on = desk();
+  on.tell(buildOf('web'));
+  const deadlineAt = viewOf(on, 'web')?.deadlineAt;
+  on.setBack(3_600_000);
+  on.pass(5_000);
+  assert.ok((viewOf(on, 'web')?.deadlineAt ?? 0) < on.now + 120_000);
+  on.setBack(-3_600_000);
+  on.pass(5_000);
+  assert.equal([viewOf(on, 'web')?.state, viewOf(on, 'web')?.deadlineAt], ['requested', deadlineAt]);
+});
+
 for (const type of ['taking', 'selected', 'no-valid-host', 'parked'] as const) {
   test(`conductor - a scheduler that says '${type}' of any request has answered`, () => {
     const on = desk();

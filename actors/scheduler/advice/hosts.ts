@@ -101,13 +101,13 @@ export function consider(adviser: Adviser, tree: readonly Provider[], empty: () 
 }
 
 /**
- * A host that only limits on builds refuse, and its tree; answers whether it would fit when that is over.
- * @param allowed How many instances it may have when what is being built there is built.
+ * A host that only limits on builds refuse, and its tree; answers whether it would hold all when that is over.
+ * @param allowed How many more instances it may have when what is being built there is built.
  */
 export function considerBuilt(adviser: Adviser, tree: readonly Provider[], allowed: number): boolean {
   const times = roomOn(adviser, adviser.spec, tree, { allowed });
   if (times > 0) note(adviser, WHEN_BUILT, times, tree);
-  return times > 0;
+  return times >= adviser.count;
 }
 
 /** A host that is only too full, of resources or of instances: it is something else if it is too small. */
