@@ -29,23 +29,28 @@ export interface PublicEvent {
 
 /** What an actor may do while it decides. Nothing of it happens before the turn's records are safe. */
 export interface Turn<Recorded> {
-  /** The time of this turn, ms since the epoch: one time for all its messages. */
+  /** The time of this turn, ms since the epoch: one time for all its messages. For what is recorded, or told. */
   readonly now: number;
+  /**
+   * The same by a clock that nobody sets, ms since some moment: for how long something has lasted, or may last. In another
+   * life it means nothing, so it is never recorded, nor told to anybody.
+   */
+  readonly steady: number;
   /** Appends to the owner's journal. By the end of the turn the actor has applied the record to its state. */
   record(record: Recorded): void;
   send(to: Address, message: AnyMessage): void;
   publish(event: PublicEvent): void;
   /**
-   * Asks for a message `{ type: 'wake', id }` at the time `at`; a second call for the same id replaces the first.
+   * Asks for a message `{ type: 'wake', id }` after so many ms; a second call for the same id replaces the first.
    * Not recorded: `recover` arms again what the state calls for.
    * @param awaited Whose answer is waited for until then: when it comes up anew, what was said to it may have died with
    * its last life, and the wake comes at once.
    */
-  wakeAt(id: string, at: number, awaited?: Address): void;
+  wakeAfter(id: string, afterMs: number, awaited?: Address): void;
   cancelWake(id: string): void;
 }
 
-/** A wake that was asked for with `wakeAt`. */
+/** A wake that was asked for with `wakeAfter`. */
 export interface Wake extends Message {
   readonly type: 'wake';
   readonly id: string;

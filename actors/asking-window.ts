@@ -58,7 +58,7 @@ export class AskingWindow {
   #answered = 0;
   #answeredBefore = 0;
 
-  /** @param now By the clock of every other time that is told here, ms. */
+  /** @param now By the clock that nobody sets, as every other time that is told here, ms. */
   hasRoom(now: number): boolean {
     this.#turnTo(now);
     if (this.#size >= this.#room) this.#forgetLost(now);
@@ -103,7 +103,7 @@ export class AskingWindow {
   isUnderWay(question: string, now: number): boolean {
     const asked = this.#asked.get(question) ?? this.#forgotten.get(question);
     if (asked === undefined || this.#heardAt <= asked.at || this.#isOvertaken(asked, now)) return false;
-    return !asked.isGivenUp && this.#silentMs(now) < SILENT_AFTER_MS;
+    return !asked.isGivenUp && now - this.#heardAt < SILENT_AFTER_MS;
   }
 
   /** How long it will take, by the pace of late, until so much more is answered, ms. */
@@ -128,7 +128,7 @@ export class AskingWindow {
 
   #forgetLost(now: number): void {
     for (const [question, { at }] of this.#forgotten) {
-      if (now >= at && now - at < FORGOTTEN_FOR_MS) break;
+      if (now - at < FORGOTTEN_FOR_MS) break;
       this.#forgotten.delete(question);
     }
     for (const [question, asked] of this.#asked) {
@@ -142,18 +142,12 @@ export class AskingWindow {
   #isLost(asked: Asked, now: number): boolean {
     if (this.#isOvertaken(asked, now)) return true;
     // Of somebody who is slow nothing is lost as long as he answers, in order.
-    return now - asked.at >= LOST_AFTER_MS && this.#silentMs(now) >= LOST_AFTER_MS;
+    return now - asked.at >= LOST_AFTER_MS && now - this.#heardAt >= LOST_AFTER_MS;
   }
 
-  /** By one that is answered; or by the clock, which was set back since it was put. */
+  /** By one that is answered. */
   #isOvertaken({ number, at }: Asked, now: number): boolean {
-    return now < at || (this.#latestAnswered > number && now - at >= OVERTAKEN_AFTER_MS);
-  }
-
-  #silentMs(now: number): number {
-    // The clock was set back.
-    if (this.#heardAt > now) this.#heardAt = Number.NEGATIVE_INFINITY;
-    return now - this.#heardAt;
+    return this.#latestAnswered > number && now - at >= OVERTAKEN_AFTER_MS;
   }
 
   #turnTo(now: number): void {

@@ -36,8 +36,8 @@ export interface HostedBuild {
   snapshot: BuildSnapshot;
   /** When the state that it is in times out, ms since the epoch; null when it may last. */
   deadlineAt: number | null;
-  /** The same, where the clock was set back since that was said; not recorded. */
-  setRightTo?: number | undefined;
+  /** The same by the clock that nobody sets, since it was entered, or read, in this life; not recorded. */
+  endsAt: number | null;
   /** How often the obligation of the state was done again; not recorded. */
   repeats: number;
   /** When the attempt under way was begun, or the one that was built, ms since the epoch; 0: that is not known. */
@@ -74,10 +74,12 @@ export interface StoredBuild {
 }
 
 const NO_TIMES = { begunAt: 0, tookMs: null, past: undefined };
+/** As it is entered, or read: nobody has asked yet when it ends, and nothing was done again. */
+const NEW = { endsAt: null, repeats: 0 };
 
 export function beginBuild(facts: BuildFacts, at: number, deadlines: StateDeadlines): [HostedBuild, readonly Effect[]] {
   const { snapshot, effects } = begin(instanceBuild, { instance: facts.instance });
-  return [{ facts, snapshot, deadlineAt: deadlineOf(snapshot, at, deadlines), repeats: 0, ...NO_TIMES }, effects];
+  return [{ facts, snapshot, deadlineAt: deadlineOf(snapshot, at, deadlines), ...NEW, ...NO_TIMES }, effects];
 }
 
 /** Takes over a build that another actor hosted. */
@@ -88,7 +90,7 @@ export function adoptBuild(
   deadlines: StateDeadlines,
 ): HostedBuild {
   const snapshot = revive(instanceBuild, { value: stored.value, context: stored.context });
-  return { facts, snapshot, deadlineAt: deadlineOf(snapshot, at, deadlines), repeats: 0, ...NO_TIMES, begunAt: at };
+  return { facts, snapshot, deadlineAt: deadlineOf(snapshot, at, deadlines), ...NEW, ...NO_TIMES, begunAt: at };
 }
 
 /** Whether an event means something to a build in the state that it is in. */
@@ -109,7 +111,7 @@ export function stepBuild(
   build.snapshot = snapshot;
   noteTimes(build, before, at);
   build.deadlineAt = deadlineOf(snapshot, at, deadlines);
-  build.setRightTo = undefined;
+  build.endsAt = null;
   build.repeats = 0;
   return effects;
 }
@@ -148,16 +150,37 @@ function deadlineOf(snapshot: BuildSnapshot, at: number, deadlines: StateDeadlin
   return limit === undefined ? null : at + limit;
 }
 
-/** Of a clock that was set back since its state was entered a build gets no more time than the state has, from now on. */
-export function noticeSetBack(build: HostedBuild, now: number, deadlines: StateDeadlines): void {
-  const most = deadlineOf(build.snapshot, now, deadlines);
-  const isBeyond = most !== null && build.deadlineAt !== null && build.deadlineAt > most;
-  // It may have been put right since: then what was recorded holds again.
-  build.setRightTo = isBeyond ? Math.min(build.setRightTo ?? most, most) : undefined;
+/** What tells when a build ends. */
+export interface Timing {
+  readonly turn: Pick<Turn<never>, 'now' | 'steady'>;
+  readonly deadlines: StateDeadlines;
 }
 
-/** When the state that a build is in times out, by the clock as it is, ms since the epoch; null when it may last. */
-export const timesOutAt = ({ deadlineAt, setRightTo }: HostedBuild): number | null => setRightTo ?? deadlineAt;
+/**
+ * When the state that a build is in times out, by the clock that nobody sets; null when it may last. It is settled when
+ * this is asked first, as the state is entered, or is read: another life, whose clock may have been ahead, has said no more
+ * than the time of day.
+ */
+export function endOfState(build: HostedBuild, { turn, deadlines }: Timing): number | null {
+  if (build.deadlineAt === null) return null;
+  build.endsAt ??=
+    turn.steady + Math.min(build.deadlineAt - turn.now, deadlines[build.snapshot.value] ?? Number.POSITIVE_INFINITY);
+  return build.endsAt;
+}
+
+/** By so much the time of day may differ from what was recorded, ms: clocks are put right by and by all the time. */
+const SAME_WITHIN_MS = 1_000;
+
+/**
+ * When something is over, by the time of day as it is now, ms since the epoch.
+ * @param recorded When it is over by what was recorded.
+ * @param endsAt When it is by the clock that nobody sets, which counts; null: it is not settled in this life.
+ */
+export function timeTold(recorded: number, endsAt: number | null, { now, steady }: Timing['turn']): number {
+  if (endsAt === null) return recorded;
+  const at = now + endsAt - steady;
+  return Math.abs(at - recorded) < SAME_WITHIN_MS ? recorded : Math.round(at);
+}
 
 export function stateOfBuild(build: HostedBuild): InstanceBuildState {
   return build.snapshot.value;
@@ -189,7 +212,7 @@ export function restoreBuild({
   if (snapshot.context.v !== 1) {
     throw new Error(`build '${facts.instance}' is stored in version ${snapshot.context.v}; this version reads 1`);
   }
-  return { facts, snapshot: revive(instanceBuild, snapshot), deadlineAt, repeats: 0, begunAt, tookMs, past };
+  return { facts, snapshot: revive(instanceBuild, snapshot), deadlineAt, ...NEW, begunAt, tookMs, past };
 }
 
 /** The pace at which a step that was not answered is done again: slower each time, up to a limit. */
@@ -219,11 +242,15 @@ const SPREAD = 1_024;
  * passed while nobody could be heard gives whoever is asked now until he would be asked again.
  * @param awaited Whose answer the build waits for.
  */
-export function armBuild(build: HostedBuild, patience: Patience, turn: Turn<never>, awaited: Address): void {
-  const again = turn.now + waitMs(patience, build.repeats, build.facts.instance);
-  const deadlineAt = timesOutAt(build);
-  const at = deadlineAt === null || deadlineAt <= turn.now ? again : Math.min(again, deadlineAt);
-  turn.wakeAt(wakeOfBuild(build.facts.instance), at, awaited);
+export function armBuild(
+  build: HostedBuild,
+  { turn, deadlines, patience }: Timing & { readonly turn: Turn<never>; readonly patience: Patience },
+  awaited: Address,
+): void {
+  const againMs = waitMs(patience, build.repeats, build.facts.instance);
+  const endsAt = endOfState(build, { turn, deadlines });
+  const leftMs = endsAt === null || endsAt <= turn.steady ? againMs : Math.min(againMs, endsAt - turn.steady);
+  turn.wakeAfter(wakeOfBuild(build.facts.instance), leftMs, awaited);
 }
 
 export const BUILD_WAKE = 'build';

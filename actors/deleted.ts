@@ -22,13 +22,13 @@ export const FORGET_WAKE = 'forget-deleted';
 /** Forgets what was deleted long enough ago, some of it at a time, and looks again later. */
 export function forgetDeleted(
   deleted: Deleted,
-  turn: Pick<Turn<never>, 'now' | 'wakeAt'>,
+  turn: Pick<Turn<never>, 'now' | 'wakeAfter'>,
   rememberMs: number,
   forget: (before: number) => void,
 ): void {
   const due = deleted.dueBefore(turn.now - rememberMs);
   if (due !== null) forget(due.before);
-  turn.wakeAt(FORGET_WAKE, turn.now + forgetAgainMs(rememberMs, due?.isAll));
+  turn.wakeAfter(FORGET_WAKE, forgetAgainMs(rememberMs, due?.isAll));
 }
 
 /** When each was deleted, ms since the epoch, oldest first. */

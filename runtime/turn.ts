@@ -111,6 +111,7 @@ export function actorHost<State, Incoming extends Message, Recorded>(
 /** What the turn under way has recorded and wants let out. One for all turns of an actor: it means something only while it decides. */
 class ActorTurn<Recorded> implements Turn<Recorded> {
   now = 0;
+  steady = 0;
   /** Null while no turn is under way. */
   records: Recorded[] | null = null;
   outputs: Output[] | null = null;
@@ -120,8 +121,9 @@ class ActorTurn<Recorded> implements Turn<Recorded> {
     this.#wakes = wakes;
   }
 
-  begin(now: number): void {
+  begin(now: number, steady: number): void {
     this.now = now;
+    this.steady = steady;
     this.records = NOTHING;
     this.outputs = NOTHING;
   }
@@ -144,8 +146,9 @@ class ActorTurn<Recorded> implements Turn<Recorded> {
     this.#letOut({ event });
   }
 
-  wakeAt(id: string, at: number, awaited?: Address): void {
-    this.#wakes.arm(id, at - this.now, awaited);
+  wakeAfter(id: string, afterMs: number, awaited?: Address): void {
+    // A steady time has fractions: at what comes of adding and subtracting them it is to be over.
+    this.#wakes.arm(id, Math.ceil(afterMs), awaited);
   }
 
   cancelWake(id: string): void {
@@ -407,7 +410,7 @@ class HostedActor<State, Incoming extends Message, Recorded> implements ActorHos
   /** Runs one turn and sends its records to the journal, its outputs to the gate. */
   #decide(body: () => void): void {
     const turn = this.#turn;
-    turn.begin(this.clock.now());
+    turn.begin(this.clock.now(), this.clock.monotonic());
     try {
       body();
       this.#actor.endTurn?.(this.#state as State, turn);

@@ -63,7 +63,7 @@ export function perform(work: Work, entry: Entry, effect: Effect, again: boolean
       return dispatch(work, entry, again);
     case 'awaitCompute':
       if (again) return dispatch(work, entry, true);
-      return armBuild(entry.build, work.patience, work.turn, builderOf(work, entry));
+      return armBuild(entry.build, work, builderOf(work, entry));
     case 'claimAlternate':
       return claimAlternate(work, entry);
     case 'release': {
@@ -114,7 +114,7 @@ function dispatch(work: Work, entry: Entry, again: boolean): void {
   const hindered = again ? null : hindrance(work, build, selection, { attempt, refusal: 'REFUSED' });
   if (hindered !== null) return advance(work, build.facts.instance, hindered);
   order(work, entry);
-  armBuild(build, work.patience, work.turn, builderOf(work, entry));
+  armBuild(build, work, builderOf(work, entry));
 }
 
 /** Tells the compute to build, if it is there to be told. When it is to be told again is not changed by it. */
@@ -147,7 +147,7 @@ function claimAlternate(work: Work, { build }: Entry): void {
   const keep = attemptsHeld(work.state.removals, instance, attempt);
   const to = placementOf(provider, work.placementShards);
   const [left] = work.placementShards === 1 ? [] : leaveOthers(work, build, to, keep);
-  armBuild(build, work.patience, work.turn, left ?? to);
+  armBuild(build, work, left ?? to);
   if (left !== undefined) return;
   work.turn.send(to, {
     type: 'claim',

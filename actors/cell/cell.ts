@@ -10,7 +10,7 @@
 import type { InstanceBuildEvent } from '../../machines/instance-build.ts';
 import { obligations } from '../../machines/step.ts';
 import type { Actor, Address, Turn, Wake } from '../actor.ts';
-import { noticeSetBack, type Patience, timesOutAt } from '../builds.ts';
+import { endOfState, type Patience } from '../builds.ts';
 import { FORGET_WAKE, forgetAgainMs, forgetDeleted } from '../deleted.ts';
 import type { CellMessage, DriverTrouble } from '../messages/cell.ts';
 import type { InstanceView } from '../messages/gateway.ts';
@@ -47,7 +47,7 @@ import {
 import { listedHost, viewOfHost, viewOfNamed } from './hosts.ts';
 import { removeHost, treeKept, treeWithdrawn } from './leaving.ts';
 import { finalKey, removalsOf } from './removals.ts';
-import { RESTED_WAKE, rested, restIfFailing } from './resting.ts';
+import { RESTED_WAKE, rested, restIfFailing, restOn } from './resting.ts';
 import {
   applyToCell,
   type CellRecord,
@@ -184,18 +184,18 @@ export function cell(options: CellOptions): Actor<CellState, CellMessage, CellRe
         return lostNoted(work, message.instance);
       case 'show': {
         const entry = state.instances.get(message.instance);
-        const view = entry === undefined ? null : viewOf(state, entry);
+        const view = entry === undefined ? null : viewOf(work, entry);
         return turn.send(from, { type: 'shown', ask: message.ask, view });
       }
       case 'explain': {
         const entry = state.instances.get(message.instance);
-        const view = entry === undefined ? null : explainedEntry(state, entry, viewOf(state, entry));
+        const view = entry === undefined ? null : explainedEntry(state, entry, viewOf(work, entry));
         const spec = entry === undefined ? {} : { spec: entry.build.facts.spec };
         return turn.send(from, { type: 'explained', ask: message.ask, view, ...spec });
       }
       case 'list': {
         const { ask, after, limit } = message;
-        const [instances, next] = page(state.instances, after, limit, (entry) => viewOf(state, entry));
+        const [instances, next] = page(state.instances, after, limit, (entry) => viewOf(work, entry));
         return turn.send(from, { type: 'listed', ask, instances, next });
       }
       case 'list-removals': {
@@ -232,19 +232,18 @@ export function cell(options: CellOptions): Actor<CellState, CellMessage, CellRe
     const entry = state.instances.get(about);
     if (entry === undefined) return;
     if (kind === LOST_WAKE) return tellLost(work, entry);
-    noticeSetBack(entry.build, turn.now, work.deadlines);
     const { snapshot } = entry.build;
-    const deadlineAt = timesOutAt(entry.build);
+    const endsAt = endOfState(entry.build, work);
     const host = snapshot.context.selection?.host ?? '';
     // What a host said while the cell was held up may not be read yet, and one that was cut off, too, may have built it.
     const isHeard = !wasHeldUp(work) && state.hosts.get(host)?.isUnheard !== true;
-    if (deadlineAt !== null && turn.now >= deadlineAt && isHeard) return timedOut(work, about, host);
+    if (endsAt !== null && turn.steady >= endsAt && isHeard) return timedOut(work, about, host);
     entry.build.repeats += 1;
     for (const effect of obligations(snapshot)) perform(work, entry, effect, true);
   }
 
-  function viewOf({ removals, troubles }: CellState, entry: Entry): InstanceView {
-    return viewOfEntry(name, entry, removals, troubles.get(entry.build.facts.instance));
+  function viewOf({ state, turn }: Work, entry: Entry): InstanceView {
+    return viewOfEntry(name, entry, state.removals, turn, state.troubles.get(entry.build.facts.instance));
   }
 
   /** It is told to whoever asks, until the driver has said what came of it; that of a build before that of a removal. */
@@ -299,7 +298,7 @@ export function cell(options: CellOptions): Actor<CellState, CellMessage, CellRe
   function beat(state: CellState, turn: CellTurn): void {
     if (state.feed.recounted.size === 0) tellFeed(state, { hosts: [] }, turn);
     else tellChanged(state, state.feed.recounted, turn);
-    turn.wakeAt('beat', turn.now + FEED_BEAT_MS);
+    turn.wakeAfter('beat', FEED_BEAT_MS);
   }
 
   /** Before what changed: a host may have come again, or by another provider. */
@@ -347,11 +346,11 @@ export function cell(options: CellOptions): Actor<CellState, CellMessage, CellRe
     }
     for (const removal of [...state.removals.values()]) if (removal.repeats === 0) clearAway(work, removal);
     for (const entry of state.instances.values()) tellLost(work, entry);
-    for (const host of state.hosts.keys()) rested(work, host);
-    state.sweptAt = turn.now;
+    for (const host of state.hosts.values()) restOn(work, host);
+    state.swept = turn.steady;
     sweepByEcho(work);
     beat(state, turn);
-    turn.wakeAt(FORGET_WAKE, turn.now + forgetAgainMs(rememberDeletedMs));
+    turn.wakeAfter(FORGET_WAKE, forgetAgainMs(rememberDeletedMs));
   }
 
   return {

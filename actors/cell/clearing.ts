@@ -45,9 +45,9 @@ export function clearAway(work: Work, removal: Removal): void {
     for (const shard of left) work.turn.send(shard, { type: 'release', consumer: instance, ...what });
     awaited = left.at(0);
   }
-  work.turn.wakeAt(
+  work.turn.wakeAfter(
     wakeId(REMOVE_WAKE, removalKey(removal.snapshot.context)),
-    work.turn.now + waitMs(work.patience, removal.repeats, instance),
+    waitMs(work.patience, removal.repeats, instance),
     awaited,
   );
   removal.repeats += 1;

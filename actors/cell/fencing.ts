@@ -46,11 +46,7 @@ export function tellLost(work: Work, { build, lost }: Entry): void {
   const { instance } = build.facts;
   const conductor = work.conductorOf(instance);
   work.turn.send(conductor, { type: 'ended', instance, state: 'lost', code: 'host-fenced', reason: lost.reason });
-  work.turn.wakeAt(
-    wakeId(LOST_WAKE, instance),
-    work.turn.now + waitMs(work.patience, build.repeats, instance),
-    conductor,
-  );
+  work.turn.wakeAfter(wakeId(LOST_WAKE, instance), waitMs(work.patience, build.repeats, instance), conductor);
   build.repeats += 1;
 }
 

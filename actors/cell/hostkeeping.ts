@@ -92,13 +92,13 @@ function destroyAll(work: Work, host: string, strays: readonly Running[], comput
 
 /** The cell could hear nobody until now: hosts are given time to speak. */
 export function couldNotHear({ state, turn }: Work): void {
-  for (const host of state.hosts.values()) Object.assign(host, { heardAt: turn.now, isUnheard: true });
+  for (const host of state.hosts.values()) Object.assign(host, { heard: turn.steady, isUnheard: true });
 }
 
 /** Takes note that a host has spoken; answers whether that is its first word since the cell could hear nobody. */
 function noteHeard({ turn }: Work, host: Host): boolean {
   const { isUnheard } = host;
-  Object.assign(host, { heardAt: turn.now, isUnheard: false });
+  Object.assign(host, { heard: turn.steady, heardAt: turn.now, isUnheard: false });
   return isUnheard;
 }
 
@@ -107,7 +107,7 @@ function askForBuilds(work: Work, { host, building }: Host): void {
   for (const instance of building) {
     const entry = work.state.instances.get(instance) as Entry;
     order(work, entry);
-    armBuild(entry.build, work.patience, work.turn, computeAddress(work.cell, host));
+    armBuild(entry.build, work, computeAddress(work.cell, host));
   }
 }
 
@@ -166,20 +166,20 @@ export function destroyStray(work: Work, { host, instance, attempt }: Running & 
  */
 export function sweepByEcho({ cell, silentMs, turn }: Work): void {
   turn.send(cellAddress(cell), { type: 'echo' });
-  turn.wakeAt('sweep-silent', turn.now + silentMs / 3);
+  turn.wakeAfter('sweep-silent', silentMs / 3);
 }
 
-/** Whether it has been held up or cut off, and could hear nobody; or its clock was set. */
+/** Whether it has been held up or cut off, and could hear nobody. */
 export function wasHeldUp({ state, turn, silentMs }: Work): boolean {
-  return turn.now - state.sweptAt > silentMs / 2 || turn.now < state.sweptAt;
+  return turn.steady - state.swept > silentMs / 2;
 }
 
 export function sweepSilent(work: Work): void {
   const { state, turn, silentMs } = work;
   if (wasHeldUp(work)) couldNotHear(work);
-  state.sweptAt = turn.now;
+  state.swept = turn.steady;
   for (const host of state.hosts.values()) {
-    if (!isAway(host) && host.heardAt + silentMs <= turn.now) hostEvent(work, host.host, { type: 'SILENT' });
+    if (!isAway(host) && host.heard + silentMs <= turn.steady) hostEvent(work, host.host, { type: 'SILENT' });
   }
 }
 

@@ -42,8 +42,12 @@ export interface Host {
   challenge: number | null;
   /** The last of these numbers: each is higher, also within one millisecond; not recorded. */
   lastChallenge: number;
-  /** When the compute was last heard, ms since the epoch; not recorded. */
+  /** When the compute was last heard in this life, ms since the epoch; 0: it was not. Not recorded. */
   heardAt: number;
+  /** The same by the clock that nobody sets, or since when it could be; not recorded. */
+  heard: number;
+  /** When its rest is over, by the clock that nobody sets; not recorded. */
+  restsUntil: number;
   /** What still runs there though an operator has said that nothing does: it is being destroyed; not recorded. */
   clearing: readonly Running[];
   /** It has said nothing since the cell was away, held up or cut off, and could hear nobody; not recorded. */
@@ -115,6 +119,8 @@ export function meet(
       challenge: null,
       lastChallenge: 0,
       heardAt: 0,
+      heard: 0,
+      restsUntil: 0,
       clearing: [],
       isUnheard: false,
     };
@@ -249,6 +255,8 @@ export function restoreHost(stored: StoredHost): Host {
     challenge: null,
     lastChallenge: 0,
     heardAt: 0,
+    heard: 0,
+    restsUntil: 0,
     clearing: [],
     isUnheard: false,
   };

@@ -20,7 +20,7 @@ export function restIfFailing(work: Work, hostName: string, reason: string): voi
     ? 'the first build after its rest'
     : `${host.failures} ${host.failures === 1 ? 'build' : 'builds'} in a row`;
   hostEvent(work, hostName, { type: 'SET_ASIDE', reason: `${count} failed, the last with: ${reason}`, until });
-  armRest(work, host);
+  restOn(work, host);
 }
 
 /** Whether one more host of the cell may rest: of two or more in service one always may. */
@@ -35,19 +35,21 @@ function mayRest({ state: { hosts }, resting: { share } }: Work): boolean {
   return inService >= 2 && resting < Math.max(1, Math.floor(share * inService));
 }
 
-/** Asks to be woken when a host has rested, if it rests. */
-function armRest({ turn, resting }: Work, { host, service }: Host): void {
-  const { rest } = service.context;
-  // The clock may have been set back since it was set aside.
-  if (rest !== null) turn.wakeAt(wakeId(RESTED_WAKE, host), Math.min(rest.until, turn.now + resting.mostMs));
+/** Has a host come back when it has rested, if it rests: at once if that were later than any may, by a clock that was ahead. */
+export function restOn(work: Work, host: Host): void {
+  const { turn, resting } = work;
+  const { rest } = host.service.context;
+  if (rest === null) return;
+  const leftMs = rest.until - turn.now;
+  if (leftMs > resting.mostMs) return hostEvent(work, host.host, { type: 'RESTED' });
+  host.restsUntil = turn.steady + leftMs;
+  turn.wakeAfter(wakeId(RESTED_WAKE, host.host), leftMs);
 }
 
 export function rested(work: Work, hostName: string): void {
   const host = work.state.hosts.get(hostName);
-  const rest = host?.service.context.rest ?? null;
-  if (host === undefined || rest === null) return;
-  // It may have been put back, and set aside again, meanwhile; or the clock was set.
-  const isOver = rest.until <= work.turn.now || rest.until > work.turn.now + work.resting.mostMs;
-  if (isOver) hostEvent(work, hostName, { type: 'RESTED' });
-  else armRest(work, host);
+  const isResting = (host?.service.context.rest ?? null) !== null;
+  // It may have been put back, and set aside again, just now.
+  if (host === undefined || !isResting || work.turn.steady < host.restsUntil) return;
+  hostEvent(work, hostName, { type: 'RESTED' });
 }

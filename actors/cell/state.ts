@@ -94,8 +94,8 @@ export interface CellState extends Shared {
   readonly moves: Map<string, Move>;
   /** What drivers said instead of what came of an attempt, by instance; not recorded, for they are asked again. */
   readonly troubles: Map<string, Trouble>;
-  /** When silent hosts were last looked for, ms since the epoch; not recorded. */
-  sweptAt: number;
+  /** When silent hosts were last looked for, by the clock that nobody sets; not recorded. */
+  swept: number;
 }
 
 /**
@@ -146,7 +146,7 @@ export function emptyCell(): CellState {
     },
     moves: new PassingMap(),
     troubles: new PassingMap(),
-    sweptAt: 0,
+    swept: 0,
   };
 }
 

@@ -1,7 +1,7 @@
 // An instance of a cell, and what is left of one, as people see it.
 
 import { allocationsOf } from '../allocations.ts';
-import { attemptsOf, stateOfBuild, timesOf, timesOutAt } from '../builds.ts';
+import { attemptsOf, stateOfBuild, type Timing, timesOf, timeTold } from '../builds.ts';
 import type { InstanceView, RemovalView } from '../messages/gateway.ts';
 import { present } from '../present.ts';
 import { type Host, stateOfHost, viewOfHost } from './hosts.ts';
@@ -12,6 +12,7 @@ export function viewOfEntry(
   cell: string,
   { build, deleting, lost }: Entry,
   removals: Removals,
+  turn: Timing['turn'],
   trouble?: Trouble,
 ): InstanceView {
   const { instance, request, spec, project } = build.facts;
@@ -37,8 +38,7 @@ export function viewOfEntry(
   if (lost !== null) view.failure = { code: 'host-fenced', message: lost.reason };
   if (lost?.told === false) view.owes = 'report';
   if (trouble !== undefined) view.trouble = trouble;
-  const deadlineAt = timesOutAt(build);
-  if (deadlineAt !== null) view.deadlineAt = deadlineAt;
+  if (build.deadlineAt !== null) view.deadlineAt = timeTold(build.deadlineAt, build.endsAt, turn);
   return view;
 }
 

@@ -132,11 +132,11 @@ function comeUp(work: Work): void {
       });
       if (state.measures) turn.send(toDriver, { type: 'measure' });
       if (state.owesTree) tellTree(work);
-      return turn.wakeAt('come-up', nextBeat(settings, turn.now));
+      return turn.wakeAfter('come-up', untilBeatMs(settings, turn.steady));
     case 'retired':
       return;
   }
-  turn.wakeAt('come-up', turn.now + waitMs(patience, state.repeats, host), awaited);
+  turn.wakeAfter('come-up', waitMs(patience, state.repeats, host), awaited);
   state.repeats += 1;
 }
 
@@ -144,7 +144,7 @@ function comeUp(work: Work): void {
 function treeHeard({ state, turn }: Work): void {
   if (state.phase !== 'up' || !state.owesTree) return;
   state.owesTree = false;
-  turn.wakeAt(TREE_WAKE, turn.now + TELL_AGAIN_MS);
+  turn.wakeAfter(TREE_WAKE, TELL_AGAIN_MS);
 }
 
 /** Placement has no tree of this host any more; what it has answered before may still be on its way. */
@@ -161,12 +161,12 @@ function tellTree({ settings: { placementShards }, state: { phase, providers }, 
 }
 
 /**
- * The host's own moment in each period. There are few of them, so that of the many computes that one process may have
+ * How long it is to the host's own moment in each period. There are few of them, so that of the many computes that one process may have
  * some speak together, and each cell is sent one message by them.
  */
-function nextBeat({ host, heartbeatMs }: Settings, now: number): number {
+function untilBeatMs({ host, heartbeatMs }: Settings, steady: number): number {
   const moment = ((fnv1a(host) % BEAT_MOMENTS) * heartbeatMs) / BEAT_MOMENTS;
-  return (Math.floor((now - moment) / heartbeatMs) + 1) * heartbeatMs + moment;
+  return (Math.floor((steady - moment) / heartbeatMs) + 1) * heartbeatMs + moment - steady;
 }
 
 function enter(work: Work, phase: Phase): void {
@@ -318,7 +318,7 @@ function driverSaid(work: Work, said: DriverAnswer): void {
       turn.send(toCell, { type: 'driver-trouble', host, instance, attempt, task, reason: said.reason });
     }
     job.asked = null;
-    turn.wakeAt(wakeId(RETRY_WAKE, key), turn.now + waitMs(patience, job.repeats, key));
+    turn.wakeAfter(wakeId(RETRY_WAKE, key), waitMs(patience, job.repeats, key));
     job.repeats += 1;
     return;
   }
@@ -379,7 +379,7 @@ function receive(work: Work, message: ComputeMessage | Wake, from: Address): voi
     case 'welcome':
       if (state.phase !== 'greeting' || message.incarnation !== state.incarnation) return;
       // Hosts that came up together do not tell again together.
-      if (!state.owesTree) turn.wakeAt(TREE_WAKE, turn.now + (fnv1a(settings.host) % TELL_AGAIN_MS));
+      if (!state.owesTree) turn.wakeAfter(TREE_WAKE, fnv1a(settings.host) % TELL_AGAIN_MS);
       return enter(work, 'up');
     case 'who-are-you':
       if (message.incarnation !== undefined && message.incarnation !== state.incarnation) return;

@@ -2,14 +2,14 @@
 
 import type { Address } from '../actor.ts';
 import { LOST_AFTER_MS } from '../asking-window.ts';
-import { noticeSetBack, waitMs } from '../builds.ts';
+import { waitMs } from '../builds.ts';
 import type { Selecting, Taking } from '../messages/conductor.ts';
 import { SCHEDULERS } from '../routing.ts';
 import { wakeId } from '../wakes.ts';
 import { BY_NAME_MOST_MS } from './known-schedulers.ts';
 import { failRequest, REQUEST_WAKE } from './requests.ts';
 import { nextRound } from './rounds.ts';
-import { type ConductorState, deadlineOfRequest, entryOf, type OpenRequest } from './state.ts';
+import { type ConductorState, endOfRequest, type OpenRequest } from './state.ts';
 import { givesWay, isHeldBack, leaveSilentLine, lineFor, standInLine, waitedInVain, waitsOf } from './waiting.ts';
 import { timedOutBecause } from './words.ts';
 import type { Work } from './work.ts';
@@ -27,63 +27,50 @@ export function wakeRequest(work: Work, request: string, isEarly = false): void 
   const { state, turn } = work;
   const open = state.requests.get(request);
   if (open === undefined) return;
-  noticeSetBackOf(work, open);
-  if (turn.now >= deadlineOfRequest(state, open)) {
+  if (turn.steady >= endOfRequest(state, open, work)) {
     if (open.parked === undefined) {
-      return failRequest(work, request, { type: 'TIMED_OUT', reason: timedOutBecause(state, open, turn.now) });
+      return failRequest(work, request, { type: 'TIMED_OUT', reason: timedOutBecause(state, open, turn) });
     }
     if (open.lastUntil !== undefined) return waitedInVain(work, request, open);
     // Why it had no host when it was heard of last may long be true no more; and whoever is at it drops it now.
-    open.lastUntil = turn.now + work.patience.firstMs;
+    open.lastUntil = turn.steady + work.patience.firstMs;
     state.window.giveUp(request);
-  } else if (!isEarly && state.window.isUnderWay(request, turn.now)) {
+  } else if (!isEarly && state.window.isUnderWay(request, turn.steady)) {
     return askAgainLater(work, request, open);
   }
   if (isEarly) {
     state.window.giveUp(request);
-    state.schedulers.cameUp(turn.now);
+    state.schedulers.cameUp(turn.steady);
   } else if (open.unanswered > 0) {
-    state.schedulers.askedInVain(request, open.askedAt, turn.now);
+    state.schedulers.askedInVain(request, open.askedAt, turn.steady);
     awaitSchedulers(work);
   }
   // It may have been left behind the window since it was to be asked for again.
   if (!state.again.has(request)) open.repeats += 1;
   const wake = wakeId(REQUEST_WAKE, request);
-  const deadlineAt = deadlineOfRequest(state, open);
-  if (givesWay(work, request, open)) {
-    return turn.wakeAt(wake, Math.min(deadlineAt, turn.now + work.patience.firstMs));
-  }
+  const leftMs = endOfRequest(state, open, work) - turn.steady;
+  if (givesWay(work, request, open)) return turn.wakeAfter(wake, Math.min(leftMs, work.patience.firstMs));
   state.again.add(request);
   // However long it is left there.
-  turn.wakeAt(wake, deadlineAt);
-}
-
-/** Of one that may wait it was said when it was accepted how long; but not of the answer that it waits for at last. */
-function noticeSetBackOf({ state, turn, deadlines, patience }: Work, open: OpenRequest): void {
-  if (open.lastUntil !== undefined) open.lastUntil = Math.min(open.lastUntil, turn.now + patience.firstMs);
-  if (open.waitUntil !== undefined) return;
-  for (const instance of open.waiting) {
-    const { build } = entryOf(state, instance);
-    if (build !== null) noticeSetBack(build, turn.now, deadlines);
-  }
+  turn.wakeAfter(wake, leftMs);
 }
 
 /** While schedulers are asked by name it must be known when one comes up, though nothing be asked for. */
 function awaitSchedulers({ turn }: Work): void {
-  turn.wakeAt(DOUBT_WAKE, turn.now + BY_NAME_MOST_MS, SCHEDULERS);
+  turn.wakeAfter(DOUBT_WAKE, BY_NAME_MOST_MS, SCHEDULERS);
 }
 
 /** A scheduler has come up while they are asked by name; or they are no more. */
 export function wakeInDoubt(work: Work, isEarly = false): void {
   if (!isEarly) return;
-  work.state.schedulers.cameUp(work.turn.now);
+  work.state.schedulers.cameUp(work.turn.steady);
   awaitSchedulers(work);
 }
 
 /** Something was heard of a scheduler: it is there, and can be heard, whatever it was asked for. */
 export function noteAnswer(work: Work, { request, round }: Pick<Selecting, 'request' | 'round'>, from: Address): void {
   const { state, turn } = work;
-  state.schedulers.heard(from, turn.now);
+  state.schedulers.heard(from, turn.steady);
   const open = state.requests.get(request);
   const isOfLine = state.line?.scheduler === from;
   if (isOfLine) standInLine(work, from);
@@ -96,7 +83,7 @@ export function noteAnswer(work: Work, { request, round }: Pick<Selecting, 'requ
 
 /** A scheduler has come to an end with what it was asked. */
 export function noteEnd({ state, turn }: Work, { request, round }: Pick<Selecting, 'request' | 'round'>): void {
-  state.window.heard(request, turn.now, round);
+  state.window.heard(request, turn.steady, round);
   if (state.requests.get(request)?.round === round) state.schedulers.settled(request);
 }
 
@@ -105,14 +92,8 @@ export function noteEnd({ state, turn }: Work, { request, round }: Pick<Selectin
  * every other time that a request is asked for again it goes to one that has answered meanwhile, if there is one.
  */
 function byName({ state, turn }: Work, request: string, { repeats, askedAt }: OpenRequest): Address | undefined {
-  if (repeats === 0) return state.schedulers.insteadOfGroup(turn.now);
-  return repeats % 2 === 1 ? state.schedulers.another(request, askedAt, turn.now) : undefined;
-}
-
-/** Nothing was heard at a time that is still to come: the clock was set back, and what is heard next counts from now. */
-function forgetFuture({ state, turn }: Work): void {
-  state.schedulers.forgetFuture(turn.now);
-  if (state.line !== null) state.line.heardAt = Math.min(state.line.heardAt, turn.now);
+  if (repeats === 0) return state.schedulers.insteadOfGroup(turn.steady);
+  return repeats % 2 === 1 ? state.schedulers.another(request, askedAt, turn.steady) : undefined;
 }
 
 /**
@@ -121,15 +102,14 @@ function forgetFuture({ state, turn }: Work): void {
  */
 export function askSchedulers(work: Work): void {
   const { state, turn } = work;
-  forgetFuture(work);
   for (const request of state.toAsk) askFor(work, request);
   state.toAsk.clear();
   // After an outage very many are asked for again, and others go on coming: neither wait until all of the others are done.
   for (const request of inTurn(state.again, goingFirst(state))) {
-    if (!state.window.hasRoom(turn.now)) return armUnasked(work);
+    if (!state.window.hasRoom(turn.steady)) return armUnasked(work);
     const open = state.requests.get(request);
     // Since its time came, whoever had stood still may have gone on.
-    const goesOn = open !== undefined && state.again.has(request) && state.window.isUnderWay(request, turn.now);
+    const goesOn = open !== undefined && state.again.has(request) && state.window.isUnderWay(request, turn.steady);
     if (goesOn) askAgainLater(work, request, open);
     else askFor(work, request);
   }
@@ -171,7 +151,7 @@ function askFor(work: Work, request: string): void {
   if (open === undefined) return;
   open.round = nextRound(work, request, open);
   open.scheduler = null;
-  const deadlineAt = deadlineOfRequest(state, open);
+  const endsAt = endOfRequest(state, open, work);
   const line = lineFor(state, open);
   if (line !== undefined) open.inVain += 1;
   const named = line ?? byName(work, request, open);
@@ -186,12 +166,12 @@ function askFor(work: Work, request: string): void {
     ...(open.project === undefined ? {} : { project: open.project }),
     alternates: open.alternates,
     ...(open.ordered === true ? { ordered: true } : {}),
-    ...waitsOf(work, open, deadlineAt),
+    ...waitsOf(work, open, endsAt),
   });
-  open.askedAt = turn.now;
-  if (open.unanswered === 0) open.unansweredSince = turn.now;
+  open.askedAt = turn.steady;
+  if (open.unanswered === 0) open.unansweredSince = turn.steady;
   open.unanswered += 1;
-  state.window.asked(request, open.waiting.size, turn.now, open.round);
+  state.window.asked(request, open.waiting.size, turn.steady, open.round);
   askAgainLater(work, request, open);
 }
 
@@ -199,7 +179,7 @@ function askFor(work: Work, request: string): void {
 function armUnasked({ state, turn }: Work): void {
   if (state.isUnaskedArmed) return;
   state.isUnaskedArmed = true;
-  turn.wakeAt(UNASKED_WAKE, turn.now + LOST_AFTER_MS);
+  turn.wakeAfter(UNASKED_WAKE, LOST_AFTER_MS);
 }
 
 /** Ends those whose time is over while no scheduler answers. */
@@ -208,10 +188,7 @@ export function wakeUnasked(work: Work): void {
   state.isUnaskedArmed = false;
   for (const request of state.unasked) {
     const open = state.requests.get(request);
-    if (open !== undefined) {
-      noticeSetBackOf(work, open);
-      if (turn.now < deadlineOfRequest(state, open)) continue;
-    }
+    if (open !== undefined && turn.steady < endOfRequest(state, open, work)) continue;
     state.unasked.delete(request);
     wakeRequest(work, request);
   }
@@ -236,8 +213,9 @@ export function taking(work: Work, { request, round, taker }: Taking, from: Addr
   work.turn.send(from, { type: 'take', request, round, taker });
 }
 
-function askAgainLater({ state, turn, patience }: Work, request: string, open: OpenRequest): void {
-  const again = turn.now + waitMs(patience, open.repeats, request);
+function askAgainLater(work: Work, request: string, open: OpenRequest): void {
+  const { state, turn, patience } = work;
+  const leftMs = endOfRequest(state, open, work) - turn.steady;
   state.again.delete(request);
-  turn.wakeAt(wakeId(REQUEST_WAKE, request), Math.min(deadlineOfRequest(state, open), again), SCHEDULERS);
+  turn.wakeAfter(wakeId(REQUEST_WAKE, request), Math.min(leftMs, waitMs(patience, open.repeats, request)), SCHEDULERS);
 }

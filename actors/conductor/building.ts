@@ -34,11 +34,12 @@ export function perform(work: Work, instance: string, entry: Entry, { type }: Ef
   }
 }
 
-function handOver({ turn, patience }: Work, instance: string, entry: Entry): void {
+function handOver(work: Work, instance: string, entry: Entry): void {
+  const { turn } = work;
   const hosted = entry.build as HostedBuild;
   const cell = cellAddress(entry.cell as string);
   turn.send(cell, startOf(instance, hosted, turn.now));
-  armBuild(hosted, patience, turn, cell);
+  armBuild(hosted, work, cell);
 }
 
 /** The cell has recorded the instance: the build is its own from now on. */

@@ -37,6 +37,7 @@ import {
   type ConductorRecord,
   type ConductorState,
   emptyConductor,
+  endOfRequest,
   restoreConductor,
   type StoredConductor,
   storeConductor,
@@ -107,19 +108,20 @@ export function conductor(options: ConductorOptions): Actor<ConductorState, Cond
         return remove(work, message.ask, message.instance, from);
       case 'show': {
         const entry = state.instances.get(message.instance);
-        const view = entry === undefined ? null : viewOf(message.instance, entry, state.requests.get(entry.request));
+        const open = entry && state.requests.get(entry.request);
+        const view = entry === undefined ? null : viewOf(message.instance, entry, open, turn);
         return turn.send(from, { type: 'shown', ask: message.ask, view });
       }
       case 'explain': {
         const entry = state.instances.get(message.instance);
-        const told = entry === undefined ? { view: null } : explanationOf(state, message.instance, entry, turn.now);
+        const told = entry === undefined ? { view: null } : explanationOf(state, message.instance, entry, turn);
         return turn.send(from, { type: 'explained', ask: message.ask, ...told });
       }
       case 'like-instances':
         return likeAsked(work, message, from);
       case 'list': {
         const [instances, next] = page(state.instances, message.after, message.limit, (entry, id) =>
-          viewOf(id, entry, state.requests.get(entry.request)),
+          viewOf(id, entry, state.requests.get(entry.request), turn),
         );
         return turn.send(from, { type: 'listed', ask: message.ask, instances, next });
       }
@@ -190,9 +192,10 @@ export function conductor(options: ConductorOptions): Actor<ConductorState, Cond
         for (const effect of obligations(entry.build.snapshot)) perform(work, instance, entry, effect);
       }
     }
+    for (const open of state.requests.values()) endOfRequest(state, open, work);
     recoverLine(work);
     askEnds(work, watchMs);
-    turn.wakeAt(FORGET_WAKE, turn.now + forgetAgainMs(rememberDeletedMs));
+    turn.wakeAfter(FORGET_WAKE, forgetAgainMs(rememberDeletedMs));
   }
 
   return {

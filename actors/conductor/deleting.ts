@@ -35,7 +35,7 @@ export function remove(work: Work, ask: number, instance: string, from: Address)
 export function deleteInCell({ turn, patience }: Work, instance: string, { cell, repeats }: Entry): void {
   const to = cellAddress(cell as string);
   turn.send(to, { type: 'delete', instance });
-  turn.wakeAt(wakeId(DELETE_WAKE, instance), turn.now + waitMs(patience, repeats, instance), to);
+  turn.wakeAfter(wakeId(DELETE_WAKE, instance), waitMs(patience, repeats, instance), to);
 }
 
 /** The cell has cleared the instance away, or never had it: then nobody but this shard gives its resources back. */

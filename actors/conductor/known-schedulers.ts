@@ -48,7 +48,7 @@ export class KnownSchedulers {
   /** How many new questions were put by name, or to the group in their stead. */
   #dealt = 0;
 
-  /** @param now By the clock of every other time that is told here, ms. */
+  /** @param now By the clock that nobody sets, as every other time that is told here, ms. */
   heard(scheduler: Address, now: number): void {
     this.#latest = { scheduler, at: now };
     const known = this.#known.get(scheduler);
@@ -115,14 +115,6 @@ export class KnownSchedulers {
     this.#dealt += 1;
     if (this.#dealt % GROUP_TAKES_ONE_IN === 0) return undefined;
     return this.#leastOwing(Math.max(this.#cameUpAt, now - LATELY_MS), undefined) ?? this.#likeliest(now, undefined);
-  }
-
-  /** The clock may have been set back: nothing was heard, and nobody asked, at a time that is still to come. */
-  forgetFuture(now: number): void {
-    if (this.#inVainAt > now) this.#inVainAt = Number.NEGATIVE_INFINITY;
-    this.#cameUpAt = Math.min(this.#cameUpAt, now);
-    if (this.#latest !== null && this.#latest.at > now) this.#latest = null;
-    for (const known of this.#known.values()) known.heardAt = Math.min(known.heardAt, now);
   }
 
   /** Of several that owe as little, the one that was picked longest ago. */

@@ -24,7 +24,7 @@ export function likeAsked(work: Work, { ask, names, holding }: LikeInstances, fr
   // Put once more, as no answer has come yet: that comes all the same.
   if (likenings.some((one) => one.ask === ask && one.from === from)) return;
   const sought = names.map((name) => ({ name, digits: digitsOf(name), finder: likeFinder(name) }));
-  const until = work.turn.now + LIKENED_WITHIN_MS;
+  const until = work.turn.steady + LIKENED_WITHIN_MS;
   const likening: Likening = { from, ask, sought, isHolding: holding === true, until, left: undefined };
   if (likenings.length >= MAX_WAITING) return answer(work, likening);
   likenings.push(likening);
@@ -34,14 +34,14 @@ export function likeAsked(work: Work, { ask, names, holding }: LikeInstances, fr
 /** Looks at the next instances for the question whose turn it is. */
 export function goOnLikening(work: Work): void {
   const { state, turn } = work;
-  while ((state.likenings[0]?.until ?? turn.now) < turn.now) state.likenings.shift();
+  while ((state.likenings[0]?.until ?? turn.steady) < turn.steady) state.likenings.shift();
   const [current] = state.likenings;
   if (current === undefined) return;
   if (lookFurther(current, state.instances)) {
     state.likenings.shift();
     answer(work, current);
   }
-  if (state.likenings.length > 0) turn.wakeAt(LIKE_WAKE, turn.now + BETWEEN_MS);
+  if (state.likenings.length > 0) turn.wakeAfter(LIKE_WAKE, BETWEEN_MS);
 }
 
 /** True when all were looked at. */

@@ -20,7 +20,7 @@ export function release({ state, turn, patience, placementShards }: Work, instan
     state.releasing.set(instance, left);
   }
   for (const shard of left) turn.send(shard, { type: 'release', consumer: instance, deleted: true });
-  turn.wakeAt(wakeId(RELEASE_WAKE, instance), turn.now + waitMs(patience, repeats, instance), [...left][0]);
+  turn.wakeAfter(wakeId(RELEASE_WAKE, instance), waitMs(patience, repeats, instance), [...left][0]);
 }
 
 export function released(work: Work, instance: string, from: Address): void {

@@ -10,7 +10,7 @@ import { instanceNames } from '../routing.ts';
 import { wakeId } from '../wakes.ts';
 import { advance } from './building.ts';
 import { fingerprintOf } from './fingerprint.ts';
-import { type ConductorState, entryOf, type OpenRequest, wantHosts } from './state.ts';
+import { type ConductorState, endOfRequest, entryOf, type OpenRequest, wantHosts } from './state.ts';
 import { viewOf } from './view.ts';
 import { isGoing, takenBecause } from './words.ts';
 import { commit, decline, type Work } from './work.ts';
@@ -41,7 +41,7 @@ export function build(work: Work, asked: Build, from: Address): void {
     const isOther = (instance: string) => state.instances.has(instance) && !isOfThis(instance);
     const inTheWay = instances.find(isOther) ?? instances.find((instance) => !isOfThis(instance));
     if (inTheWay === undefined) {
-      const failed = failedOf(state, instances);
+      const failed = failedOf(work, instances);
       turn.send(from, { type: 'build-accepted', ask, request, instances, ...present({ failed }) });
     } else decline(work, from, ask, 'already-exists', takenBecause(inTheWay, state.instances.get(inTheWay), request));
     return;
@@ -57,16 +57,18 @@ export function build(work: Work, asked: Build, from: Address): void {
     const { build: hosted } = entryOf(state, instance);
     turn.publish(buildEvent(work.scope, hosted as HostedBuild, turn.now, 'build'));
   }
-  (state.requests.get(request) as OpenRequest).isNew = true;
+  const open = state.requests.get(request) as OpenRequest;
+  open.isNew = true;
+  endOfRequest(state, open, work);
   wantHosts(state, request);
   turn.send(from, { type: 'build-accepted', ask, request, instances });
 }
 
 /** Those that have come to nothing, as far as is known here: whoever asks for them again would else wait for them. */
-function failedOf({ instances: known }: ConductorState, instances: readonly string[]): FailedInstances | undefined {
+function failedOf({ state, turn }: Work, instances: readonly string[]): FailedInstances | undefined {
   const failed = instances
-    .map((instance) => viewOf(instance, entryOf({ instances: known }, instance)))
-    .filter(({ state }) => state === 'failed' || state === 'lost');
+    .map((instance) => viewOf(instance, entryOf(state, instance), undefined, turn))
+    .filter((view) => view.state === 'failed' || view.state === 'lost');
   const [first] = failed;
   return first && { instances: failed.map(({ instance }) => instance), ...first.failure };
 }

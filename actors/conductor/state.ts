@@ -7,6 +7,7 @@ import { AskingWindow } from '../asking-window.ts';
 import {
   type BuildFacts,
   beginBuild,
+  endOfState,
   type HostedBuild,
   restoreBuild,
   type StateDeadlines,
@@ -14,7 +15,7 @@ import {
   stateOfBuild,
   stepBuild,
   storeBuild,
-  timesOutAt,
+  type Timing,
 } from '../builds.ts';
 import { Deleted } from '../deleted.ts';
 import type { FailureCode, RequestSpec } from '../messages/common.ts';
@@ -89,6 +90,14 @@ export interface Entry {
   repeats: number;
 }
 
+/** When a request ends that has no host by then, by the clock that nobody sets. */
+export interface Ends {
+  /** While it has heard of no scheduler. */
+  readonly unheard: number;
+  /** When it waits for a host; absent of one that may not. */
+  readonly waiting?: number;
+}
+
 /** A request of which some instance waits for a host. */
 export interface OpenRequest {
   readonly spec: RequestSpec;
@@ -113,7 +122,12 @@ export interface OpenRequest {
         readonly scheduler: Address;
       }
     | undefined;
-  /** Its time is over: until when an answer is waited for that tells why it has no host at last; not recorded. */
+  /** When it ends, as is settled in this life; not recorded. */
+  ends: Ends | null;
+  /**
+   * Its time is over: until when, by the clock that nobody sets, an answer is waited for that tells why it has no host at
+   * last; not recorded.
+   */
   lastUntil?: number;
   /** Tells this round of asking from earlier ones; not recorded. 0: in this life nobody was asked yet. */
   round: number;
@@ -125,11 +139,11 @@ export interface OpenRequest {
   taker: string | null;
   /** The scheduler that has said last that it is at this round; not recorded. */
   scheduler: Address | null;
-  /** When it was asked for last, ms since the epoch; not recorded. */
+  /** When it was asked for last, by the clock that nobody sets; not recorded. */
   askedAt: number;
   /** How often it was asked for since a scheduler has answered anything about it, or ever; not recorded. */
   unanswered: number;
-  /** When the first of those questions was put, ms since the epoch; not recorded. */
+  /** When the first of those questions was put, by the clock that nobody sets; not recorded. */
   unansweredSince: number;
   repeats: number;
   /** How often it was asked for where others wait since it was answered there; not recorded. */
@@ -151,10 +165,10 @@ export interface ConductorState {
   readonly withRoom: Set<string>;
   /**
    * The scheduler at which they wait, all at one: each knows who came first, and whose turn it is, only among those that
-   * wait with it. Null: it is not known. When it was heard last in this life, ms since the epoch, is not recorded; 0: it
-   * was not.
+   * wait with it. Null: it is not known. When it was heard last in this life, by the clock that nobody sets, is not
+   * recorded; null: it was not.
    */
-  line: { readonly scheduler: Address; heardAt: number } | null;
+  line: { readonly scheduler: Address; heardAt: number | null } | null;
   /** Those that answer, whatever they were asked for; not recorded. */
   readonly schedulers: KnownSchedulers;
   /** The place in line of the request that was accepted last of those that may wait; follows from `requests`. */
@@ -180,6 +194,7 @@ export interface ConductorState {
 /** What is told of nearly all instances, kept once for all of them. */
 const TOLD_ACTIVE = { state: 'active' };
 const UNASKED = {
+  ends: null,
   round: 0,
   isNew: false,
   taker: null,
@@ -234,13 +249,21 @@ export function wantHosts({ requests, toAsk, unasked, following }: ConductorStat
   else toAsk.add(request);
 }
 
-/** When the instances of a request that wait for a host give up, ms since the epoch. */
-export function deadlineOfRequest(state: ConductorState, open: OpenRequest): number {
+/** When the instances of a request that wait for a host give up, by the clock that nobody sets. */
+export function endOfRequest(state: ConductorState, open: OpenRequest, timing: Timing): number {
+  open.ends ??= endsOf(state, open, timing);
+  const { unheard, waiting } = open.ends;
   // One that waits has heard of a scheduler: it waits as long as was asked for, and no longer but to be told why in vain.
-  if (open.parked !== undefined && open.waitUntil !== undefined) return open.lastUntil ?? open.waitUntil;
-  const [first] = open.waiting;
-  const { build } = entryOf(state, first as string);
-  return (build && timesOutAt(build)) ?? Number.POSITIVE_INFINITY;
+  return open.parked === undefined || waiting === undefined ? unheard : (open.lastUntil ?? waiting);
+}
+
+/** Another life, whose clock may have been ahead, has said no more than the time of day: nobody looks longer than he may. */
+function endsOf(state: ConductorState, { waiting, waitUntil }: OpenRequest, timing: Timing): Ends {
+  const { now, steady } = timing.turn;
+  const [first] = waiting;
+  const build = entryOf(state, first as string).build as HostedBuild;
+  if (waitUntil === undefined) return { unheard: endOfState(build, timing) ?? Number.POSITIVE_INFINITY };
+  return { unheard: steady + (build.deadlineAt ?? waitUntil) - now, waiting: steady + waitUntil - now };
 }
 
 /** Applies a record and answers the effects, which count only where the record is made. */
@@ -269,7 +292,7 @@ export function applyToConductor(
       return [];
     }
     case 'line':
-      state.line = { scheduler: record.scheduler, heardAt: record.at };
+      state.line = { scheduler: record.scheduler, heardAt: null };
       return [];
     case 'build-event': {
       const entry = changing(state, record.instance);
@@ -422,7 +445,7 @@ export function storeConductor({ line, instances, requests }: ConductorState): S
 export function restoreConductor(stored: StoredConductor): ConductorState {
   const { line, instances, requests } = stored;
   const state = emptyConductor();
-  if (line !== undefined) state.line = { scheduler: line, heardAt: 0 };
+  if (line !== undefined) state.line = { scheduler: line, heardAt: null };
   const deleted: [string, number][] = [];
   for (const [instance, { build: hosted, ...entry }] of instances) {
     if (state.instances.has(instance)) continue;

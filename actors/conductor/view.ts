@@ -1,13 +1,18 @@
 // An instance as a conductor can tell of it.
 
-import { attemptsOf, stateOfBuild, timesOutAt } from '../builds.ts';
+import { attemptsOf, stateOfBuild, type Timing, timeTold } from '../builds.ts';
 import type { InstanceView } from '../messages/gateway.ts';
 import { nameOfScheduler } from '../routing.ts';
 import type { ConductorState, Entry, OpenRequest } from './state.ts';
 import { askingOf } from './words.ts';
 
 /** What the conductor can say of an instance; of one that is in a cell, only what the cell last said. */
-export function viewOf(instance: string, entry: Entry, open?: OpenRequest): InstanceView {
+export function viewOf(
+  instance: string,
+  entry: Entry,
+  open: OpenRequest | undefined,
+  turn: Timing['turn'],
+): InstanceView {
   const { request, phase, cell, build, told, releaseOwed, owedSince } = entry;
   const view: InstanceView = { instance, request, state: phase };
   if (cell !== null) view.cell = cell;
@@ -20,10 +25,11 @@ export function viewOf(instance: string, entry: Entry, open?: OpenRequest): Inst
   if (phase === 'here' && cell === null && open?.parked !== undefined) {
     const { at: since } = open.parked;
     const { at: asOf, reason } = open.latest ?? open.parked;
-    view.waiting = { since, until: open.waitUntil ?? since, reason, asOf };
+    const until = timeTold(open.waitUntil ?? since, open.ends?.waiting ?? null, turn);
+    view.waiting = { since, until, reason, asOf };
   }
-  const deadlineAt = timesOutAt(build);
-  if (deadlineAt !== null) view.deadlineAt = deadlineAt;
+  const endsAt = open?.waiting.has(instance) === true ? (open.ends?.unheard ?? null) : build.endsAt;
+  if (build.deadlineAt !== null) view.deadlineAt = timeTold(build.deadlineAt, endsAt, turn);
   const { selection, attempt, failure } = build.snapshot.context;
   if (phase === 'here') view.state = stateOfBuild(build);
   if (build.facts.project !== undefined) view.project = build.facts.project;
@@ -34,17 +40,17 @@ export function viewOf(instance: string, entry: Entry, open?: OpenRequest): Inst
 }
 
 /** What the conductor keeps of how an instance came to be where it is; its spec only while no cell has the instance. */
-export function explanationOf(state: ConductorState, instance: string, entry: Entry, now: number) {
+export function explanationOf(state: ConductorState, instance: string, entry: Entry, turn: Timing['turn']) {
   const open = state.requests.get(entry.request);
   const { build } = entry;
   const isUndecided = entry.phase === 'here' && entry.cell === null;
   // Of one that waits the last decision is known here, and the first is on record.
   const decision = isUndecided ? (open?.latest?.decision ?? entry.decision) : entry.decision;
   const attempts = build === null ? [] : attemptsOf(build);
-  const view: InstanceView = { ...viewOf(instance, entry, open), attempts };
+  const view: InstanceView = { ...viewOf(instance, entry, open, turn), attempts };
   const scheduler = isUndecided ? open?.scheduler : null;
   if (typeof scheduler === 'string') view.scheduler = nameOfScheduler(scheduler);
-  const asking = isUndecided && open !== undefined ? askingOf(state, open, now) : undefined;
+  const asking = isUndecided && open !== undefined ? askingOf(state, open, turn) : undefined;
   if (asking !== undefined) view.asking = asking;
   return {
     view,

@@ -9,7 +9,7 @@ import type { Select } from '../messages/scheduler.ts';
 import { SCHEDULERS } from '../routing.ts';
 import { wakeId } from '../wakes.ts';
 import { failRequest, REQUEST_WAKE } from './requests.ts';
-import { type ConductorState, deadlineOfRequest, entryOf, type OpenRequest } from './state.ts';
+import { type ConductorState, endOfRequest, entryOf, type OpenRequest } from './state.ts';
 import { askingOf, askingWords, secondsOf } from './words.ts';
 import { commit, type Work } from './work.ts';
 
@@ -30,8 +30,9 @@ function paceMs({ state, parkedAskMs }: Work): number {
 export function waitsOf(
   work: Work,
   { waitUntil, since, lastUntil }: OpenRequest,
-  deadlineAt: number,
+  endsAt: number,
 ): Pick<Select, 'expiresAt' | 'waits'> {
+  const deadlineAt = Math.round(work.turn.now + endsAt - work.turn.steady);
   if (waitUntil === undefined || since === undefined) return { expiresAt: deadlineAt };
   const heldUntil = work.turn.now + HELD_FOR * paceMs(work);
   const last = lastUntil === undefined ? {} : { last: true as const };
@@ -46,12 +47,12 @@ export function lineFor({ line, parked }: ConductorState, open: OpenRequest): Ad
   const { repeats, waitUntil, askedAt } = open;
   if (line === null || waitUntil === undefined || parked.size === 0) return undefined;
   // While it gave way the line may have moved to where somebody answers.
-  const isBehindLine = repeats === ASKS_FOR_LINE + 1 && line.heardAt > askedAt;
+  const isBehindLine = repeats === ASKS_FOR_LINE + 1 && line.heardAt !== null && line.heardAt > askedAt;
   return repeats < ASKS_FOR_LINE || isBehindLine ? line.scheduler : undefined;
 }
 
 function isSilent({ turn, patience }: Work, { heardAt }: NonNullable<ConductorState['line']>): boolean {
-  return turn.now - heardAt >= patience.firstMs;
+  return heardAt === null || turn.steady - heardAt >= patience.firstMs;
 }
 
 /** Those that wait, in the order in which they were accepted. */
@@ -73,8 +74,8 @@ function follow({ state }: Work, first: string): void {
 /** It is heard of the scheduler where all wait, from now on if they did not before. */
 export function standInLine(work: Work, scheduler: Address): void {
   const { state, turn } = work;
-  if (state.line?.scheduler === scheduler) state.line.heardAt = turn.now;
-  else commit(work, { type: 'line', scheduler, at: turn.now });
+  if (state.line?.scheduler !== scheduler) commit(work, { type: 'line', scheduler, at: turn.now });
+  if (state.line !== null) state.line.heardAt = turn.steady;
 }
 
 /** How many of those that wait are asked for after a crash, until it is known where somebody answers. */
@@ -85,19 +86,20 @@ const FIRST_AFTER_CRASH = 8;
  * for, and others who may wait would be asked for in vain.
  */
 export function isHeldBack({ line, parked, following, requests }: ConductorState, request: string): boolean {
-  if (line?.heardAt !== 0 || parked.size === 0) return false;
+  if (line?.heardAt !== null || parked.size === 0) return false;
   if (parked.has(request)) return parked.size - following.size >= FIRST_AFTER_CRASH;
   return requests.get(request)?.waitUntil !== undefined;
 }
 
 /** After a crash those that wait are asked for where they waited, in their order. */
-export function recoverLine({ state, turn }: Work): void {
+export function recoverLine(work: Work): void {
+  const { state, turn } = work;
   if (state.line === null) return;
-  state.line.heardAt = 0;
+  state.line.heardAt = null;
   for (const { request, open } of inOrder(state)) {
     state.unasked.delete(request);
     state.following.add(request);
-    turn.wakeAt(wakeId(REQUEST_WAKE, request), deadlineOfRequest(state, open));
+    turn.wakeAfter(wakeId(REQUEST_WAKE, request), endOfRequest(state, open, work) - turn.steady);
   }
 }
 
@@ -191,14 +193,15 @@ export function parked(work: Work, { request, round, reason, decision, hasRoom }
     commit(work, { type: 'parked', request, at: turn.now, reason, decision });
     tellWaiting(work, request, open);
   }
-  if (turn.now >= open.waitUntil) {
+  const leftMs = endOfRequest(state, open, work) - turn.steady;
+  if (leftMs <= 0 || open.lastUntil !== undefined) {
     turn.send(from, { type: 'withdraw', request });
     return waitedInVain(work, request, open);
   }
   const pace = paceMs(work);
-  const again = turn.now + waitMs({ firstMs: pace, mostMs: pace }, 0, request);
+  const againMs = waitMs({ firstMs: pace, mostMs: pace }, 0, request);
   // A scheduler that comes up may come in the place of the one that knew of it.
-  turn.wakeAt(wakeId(REQUEST_WAKE, request), Math.min(deadlineOfRequest(state, open), again), SCHEDULERS);
+  turn.wakeAfter(wakeId(REQUEST_WAKE, request), Math.min(leftMs, againMs), SCHEDULERS);
 }
 
 /** For people: each instance of the request waits. */
@@ -231,7 +234,7 @@ export function waitedInVain(work: Work, request: string, open: OpenRequest): vo
   const { at, reason: why } = latest ?? told ?? { at: since, reason: '' };
   // Where no scheduler has answered at last, hosts may stand otherwise by now.
   const asOf = at >= waitUntil ? 'at last' : `as of ${secondsOf(waitUntil - at)} s before the end`;
-  const asking = askingOf(work.state, open, work.turn.now);
+  const asking = askingOf(work.state, open, work.turn);
   const unanswered = asking === undefined ? '' : ` (${askingWords(asking)})`;
   const waited = `waited ${secondsOf(waitUntil - since)} s in vain; ${asOf}${unanswered}`;
   const reason = clipped(`${waited}: ${why}`, MAX_REASON_LENGTH);

@@ -47,5 +47,5 @@ export function askEnds({ state, turn }: Work, watchMs: number): void {
       turn.send(to, { type: 'ask-ends', instances: instances.slice(first, first + MAX_ASKED) });
     }
   }
-  turn.wakeAt(WATCH_WAKE, turn.now + (state.asking === null ? watchMs : ASK_MORE_MS));
+  turn.wakeAfter(WATCH_WAKE, state.asking === null ? watchMs : ASK_MORE_MS);
 }

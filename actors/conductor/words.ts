@@ -1,7 +1,7 @@
 // What a conductor says of an instance: the hand-over of its build to a cell, why its id cannot be taken, and that no
 // scheduler answers.
 
-import type { HostedBuild } from '../builds.ts';
+import type { HostedBuild, Timing } from '../builds.ts';
 import type { Start } from '../messages/cell.ts';
 import type { InstanceView } from '../messages/gateway.ts';
 import { nameOfScheduler } from '../routing.ts';
@@ -46,13 +46,13 @@ type Asking = NonNullable<InstanceView['asking']>;
 /** The questions about a request that no scheduler has answered; undefined when the last one was. */
 export function askingOf(
   { schedulers }: Pick<ConductorState, 'schedulers'>,
-  { round, unanswered: times, unansweredSince: since }: OpenRequest,
-  now: number,
+  { round, unanswered: times, unansweredSince }: OpenRequest,
+  { now, steady }: Timing['turn'],
 ): Asking | undefined {
   if (round === 0) return { times: 0, asOf: now };
   if (times === 0) return undefined;
-  const asking = { times, since, asOf: now };
-  const other = schedulers.latestSince(since);
+  const asking = { times, since: Math.round(now - (steady - unansweredSince)), asOf: now };
+  const other = schedulers.latestSince(unansweredSince);
   return other === undefined ? asking : { ...asking, answersOthers: nameOfScheduler(other) };
 }
 
@@ -68,11 +68,11 @@ export function askingWords({ times, since, asOf, answersOthers }: Asking): stri
 }
 
 /** Why a request has no host when its time is over, and no scheduler has said why. */
-export function timedOutBecause(state: ConductorState, open: OpenRequest, now: number): string {
+export function timedOutBecause(state: ConductorState, open: OpenRequest, turn: Timing['turn']): string {
   if (open.scheduler !== null) {
     return `scheduler '${nameOfScheduler(open.scheduler)}' has come to no end in time: placement may not answer it`;
   }
-  const asking = askingOf(state, open, now);
+  const asking = askingOf(state, open, turn);
   if (asking === undefined) return 'no scheduler has come to an end in time: placement may not answer them';
   const why =
     asking.answersOthers === undefined

@@ -141,13 +141,13 @@ export function placement(options: PlacementOptions): Actor<PlacementState, Inco
         if (kind === TRANSACTION_WAKE) return wakeTransaction(work, about);
         if (kind === 'beat') {
           tellFeed(state, {}, turn);
-          turn.wakeAt('beat', turn.now + FEED_BEAT_MS);
+          turn.wakeAfter('beat', FEED_BEAT_MS);
           return;
         }
         const before = turn.now - rememberDeletedMs;
         const isAll = forgetOld(work, before);
         if (shards > 1 && isAll) sweepGroupHomes(work, before);
-        turn.wakeAt(FORGET_WAKE, turn.now + forgetAgainMs(rememberDeletedMs, isAll));
+        turn.wakeAfter(FORGET_WAKE, forgetAgainMs(rememberDeletedMs, isAll));
         return;
       }
       default:
@@ -203,8 +203,8 @@ export function placement(options: PlacementOptions): Actor<PlacementState, Inco
     state.feed.epoch = turn.now;
     state.feed.sequence = 0;
     for (const set of Object.values(state.untold)) set.clear();
-    turn.wakeAt(FORGET_WAKE, turn.now + forgetAgainMs(rememberDeletedMs));
-    turn.wakeAt('beat', turn.now);
+    turn.wakeAfter(FORGET_WAKE, forgetAgainMs(rememberDeletedMs));
+    turn.wakeAfter('beat', 0);
     const work = workOf(state, turn);
     // Some may be settled, and forgotten, meanwhile.
     for (const transaction of [...state.transactions.known.values()]) pursue(work, transaction);

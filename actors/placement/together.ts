@@ -94,7 +94,7 @@ export function pursue(work: ShardWork, transaction: Transaction): void {
   }
   // What was said to itself may have brought it further.
   if (transaction.settled || transaction.outcome !== outcome) return;
-  work.turn.wakeAt(wakeId(TRANSACTION_WAKE, id), work.turn.now + waitMs(PATIENCE, transaction.pursuit.repeats, id));
+  work.turn.wakeAfter(wakeId(TRANSACTION_WAKE, id), waitMs(PATIENCE, transaction.pursuit.repeats, id));
   transaction.pursuit.repeats += 1;
 }
 

@@ -89,7 +89,7 @@ function beginAll(work: Work, open: Open): void {
     if (!isOpen(work, open) || open.failing || open.machines.has(instance) || open.givingBack !== null) return;
     if (effort.looks >= most) {
       tellSelecting(work, open);
-      return work.turn.wakeAt(wakeId(BEGIN_WAKE, open.key), work.turn.now);
+      return work.turn.wakeAfter(wakeId(BEGIN_WAKE, open.key), 0);
     }
     const { snapshot, effects } = begin(selectionMachine, { instance });
     open.machines.set(instance, snapshot);

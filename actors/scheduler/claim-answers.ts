@@ -74,7 +74,7 @@ export function refused(work: Work, { consumer, refusal, usages, order }: ClaimR
   settle(work, open, consumer);
   if (!hopeless) {
     work.state.conflicts += 1;
-    work.state.view.takenAt = work.turn.now;
+    work.state.view.takenAt = work.turn.steady;
   }
   const { candidate } = contextOf(open, consumer);
   if (candidate !== null)

@@ -64,7 +64,7 @@ function tell({ state, turn }: Work, telling: Telling): void {
     turn.send(to, { type: 'selected', request, round, selections: [...selections] });
   }
   if (left.length > MESSAGES_A_TURN) state.telling.push({ ...telling, left: left.slice(MESSAGES_A_TURN) });
-  if (state.telling.length > 0) turn.wakeAt(TELL_WAKE, turn.now);
+  if (state.telling.length > 0) turn.wakeAfter(TELL_WAKE, 0);
 }
 
 /**

@@ -76,7 +76,7 @@ function askPage(work: Work, feed: string, follower: Follower, after: string | u
   const teller = cell === undefined ? placementAddress(shard) : cellAddress(cell);
   if (cell === undefined) work.turn.send(teller, { type: 'list-providers', ...page });
   else work.turn.send(teller, { type: 'list-hosts', ...page, followsBuilds: buildsMatter(work.state.rankings) });
-  work.turn.wakeAt(wakeId(RESYNC_WAKE, feed), work.turn.now + waitMs(work.patience, 0), teller);
+  work.turn.wakeAfter(wakeId(RESYNC_WAKE, feed), waitMs(work.patience, 0), teller);
 }
 
 function heard(
@@ -91,7 +91,7 @@ function heard(
     follower = newFollower(of);
     work.state.followers.set(feed, follower);
   }
-  follower.heardAt = work.turn.now;
+  follower.heardAt = work.turn.steady;
   follower.saidAt = work.turn.now;
   if (of.cell === undefined) noteShard(work.state.view, of.shard, false);
   else work.state.view.silentCells.delete(of.cell);
@@ -125,11 +125,11 @@ export function mayHaveMissed(work: Work): boolean {
 /** The same, as far as cells tell of hosts. */
 export function mayHaveMissedHosts({ state, turn, warmUpMs, silentMs }: Work): boolean {
   const { view, followers, startedAt } = state;
-  if (turn.now < startedAt + warmUpMs) return true;
+  if (turn.steady < startedAt + warmUpMs) return true;
   for (const { of, complete, heardAt } of followers.values()) {
-    if (!complete && of.cell !== undefined && turn.now < heardAt + silentMs) return true;
+    if (!complete && of.cell !== undefined && turn.steady < heardAt + silentMs) return true;
   }
-  return turn.now < startedAt + warmUpMs * UNHEARD_FOR_WARM_UPS && lacksHosts(view);
+  return turn.steady < startedAt + warmUpMs * UNHEARD_FOR_WARM_UPS && lacksHosts(view);
 }
 
 /** Whether no cell has told of any host, or of the host of some tree of providers. */
@@ -151,7 +151,7 @@ export function untoldShards({ state: { followers } }: Work): number[] {
  * the part that it knows. It waits no longer than its warm-up: a cell may be away, and providers without hosts for good.
  */
 export function isForming({ state: { view, followers, startedAt }, turn, warmUpMs }: Work): boolean {
-  if (turn.now >= startedAt + warmUpMs) return false;
+  if (turn.steady >= startedAt + warmUpMs) return false;
   for (const { complete } of followers.values()) if (!complete) return true;
   return lacksHosts(view);
 }
@@ -160,16 +160,16 @@ export function isForming({ state: { view, followers, startedAt }, turn, warmUpM
 export function noticeSilence(work: Work): void {
   const { state, turn, silentMs } = work;
   // A scheduler that was held up could hear nobody.
-  const wasHeldUp = turn.now - state.sweptAt > 2 * FEED_BEAT_MS || turn.now < state.sweptAt;
-  state.sweptAt = turn.now;
+  const wasHeldUp = turn.steady - state.sweptAt > 2 * FEED_BEAT_MS;
+  state.sweptAt = turn.steady;
   for (const follower of state.followers.values()) {
     const { cell, shard } = follower.of;
-    if (wasHeldUp) follower.heardAt = turn.now;
-    else if (turn.now - follower.heardAt < silentMs) continue;
+    if (wasHeldUp) follower.heardAt = turn.steady;
+    else if (turn.steady - follower.heardAt < silentMs) continue;
     else if (cell !== undefined) cellIsSilent(work, cell, follower);
     else noteShard(state.view, shard, true);
   }
-  turn.wakeAt(SILENCE_WAKE, turn.now + FEED_BEAT_MS);
+  turn.wakeAfter(SILENCE_WAKE, FEED_BEAT_MS);
 }
 
 /** Since when those are silent of whom nothing was heard lately; undefined when nobody is. */
@@ -188,7 +188,7 @@ export function silencesOf(
 /** A cell that nobody has served for long, and that has no hosts, has been given up: it is known no more. */
 function cellIsSilent({ state: { view, followers }, turn }: Work, cell: string, { heardAt }: Follower): void {
   const feed = cellFeed(cell);
-  if (turn.now - heardAt < GIVEN_UP_MS || hasHosts(view, cell)) {
+  if (turn.steady - heardAt < GIVEN_UP_MS || hasHosts(view, cell)) {
     view.silentCells.add(cell);
     return;
   }

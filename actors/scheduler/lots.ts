@@ -73,11 +73,11 @@ export function isBehindOthers(work: Work, open: Open): boolean {
 }
 
 /** Whether something has come free that those who wait have still to be looked at for. */
-export function isSomebodyDue({ state: { parking, view }, turn: { now } }: Work): boolean {
+export function isSomebodyDue({ state: { parking, view }, turn: { steady } }: Work): boolean {
   if (parking.lots.size === 0) return false;
   if (view.freed !== null && view.freed.size > 0) return true;
   for (const { hopeful, queue, notBefore } of parking.lots.values()) {
-    if (hopeful && queue.length > 0 && notBefore <= now) return true;
+    if (hopeful && queue.length > 0 && notBefore <= steady) return true;
   }
   return false;
 }
@@ -105,13 +105,13 @@ export function openLot({ turn, state: { parking, view } }: Work, { asked }: Ope
     parking.awaiting.set(instance, awaiting.add(lot));
   }
   view.freed ??= new Set();
-  if (parking.lots.size === 1) turn.wakeAt(GIVEN_UP_WAKE, turn.now + SWEEP_MS);
+  if (parking.lots.size === 1) turn.wakeAfter(GIVEN_UP_WAKE, SWEEP_MS);
   return lot;
 }
 
 /** A request that may wait has no host, and why is still looked for: it has its place in line from now on. */
 export function keepPlace(work: Work, open: Open): void {
-  openLot(work, open).away.set(open.key, { place: placeOf(open.asked), at: work.turn.now });
+  openLot(work, open).away.set(open.key, { place: placeOf(open.asked), at: work.turn.steady });
 }
 
 /** Whether the place of a request that is out of line is kept: until it has claimed, or is in line again. */
@@ -124,7 +124,7 @@ function isKept(work: Work, key: string, { at }: Away): boolean {
   const isToClaim = isOrdered(work, open) && open.promised.size === 0;
   const isUndecided = open.gathering !== null || isGivingBack || open.locating !== null || isToClaim;
   // Where somebody does not answer, the others are not held up for long.
-  return isUndecided && work.turn.now - at < UNCOUNTED_MS;
+  return isUndecided && work.turn.steady - at < UNCOUNTED_MS;
 }
 
 /** Whether one who came before the first in line is out of it for the moment. */
@@ -141,7 +141,7 @@ export function stepOut(work: Work, { key, asked }: Pick<Open, 'key' | 'asked'>)
   const lot = work.state.parking.byRequest.get(key);
   if (lot === undefined) return;
   unpark(work, key);
-  lot.away.set(key, { place: placeOf(asked), at: work.turn.now });
+  lot.away.set(key, { place: placeOf(asked), at: work.turn.steady });
 }
 
 export function unpark({ state }: Work, key: string): void {
@@ -183,5 +183,5 @@ export function dropGivenUp(work: Work): void {
     isHeldUp(work, lot);
     dropEmpty(work, lot);
   }
-  if (parking.lots.size > 0) work.turn.wakeAt(GIVEN_UP_WAKE, work.turn.now + SWEEP_MS);
+  if (parking.lots.size > 0) work.turn.wakeAfter(GIVEN_UP_WAKE, SWEEP_MS);
 }

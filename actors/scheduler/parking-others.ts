@@ -28,7 +28,7 @@ export function askWhereOthersAre(work: Work, lot: Lot): void {
   const { parking } = work.state;
   const [head] = lot.queue;
   if (head === undefined) return;
-  if (parking.goingByOthers.size === 0) work.turn.wakeAt(OTHERS_WAKE, work.turn.now + OTHERS_MS);
+  if (parking.goingByOthers.size === 0) work.turn.wakeAfter(OTHERS_WAKE, OTHERS_MS);
   parking.goingByOthers.delete(lot);
   parking.goingByOthers.add(lot);
   if (lot.locating !== null) learnOthers(work, lot, lot.locating);
@@ -40,7 +40,7 @@ export function askWhereOthersAre(work: Work, lot: Lot): void {
 export function followOthers(work: Work): void {
   const { goingByOthers } = work.state.parking;
   for (const lot of [...goingByOthers].slice(0, MAX_ASKED)) askWhereOthersAre(work, lot);
-  if (goingByOthers.size > 0) work.turn.wakeAt(OTHERS_WAKE, work.turn.now + OTHERS_MS);
+  if (goingByOthers.size > 0) work.turn.wakeAfter(OTHERS_WAKE, OTHERS_MS);
 }
 
 /** Placement has told where others are; true when that was for those who wait. */

@@ -25,7 +25,7 @@ export function park(work: Work, open: Open, reason: string, decision: string): 
   if (turnOfProject !== null) {
     const isLatest = state.parking.servedAt.get(lot.project) === turnOfProject.now;
     if (isLatest && tryNumber <= MAX_GIVEN_BACK) state.parking.servedAt.set(lot.project, turnOfProject.before);
-    lot.notBefore = turn.now + pauseMs(work, open);
+    lot.notBefore = turn.steady + pauseMs(work, open);
   }
   putInLine(work, lot, open);
   const { request, round } = open.asked;
@@ -54,7 +54,7 @@ function putInLine(work: Work, lot: Lot, open: Open): void {
   // Since the hosts were looked at, something may have come free, or changed unnoticed.
   lot.hopeful = anyAdmits(work, parked);
   if (goesByOthers(parked)) askWhereOthersAre(work, lot);
-  if (lot.hopeful) turn.wakeAt(PARKED_WAKE, Math.max(lot.notBefore, turn.now + BETWEEN_MS));
+  if (lot.hopeful) turn.wakeAfter(PARKED_WAKE, Math.max(lot.notBefore - turn.steady, BETWEEN_MS));
 }
 
 /** Where the group is that a request must be with; empty where it need not. */

@@ -46,7 +46,7 @@ export function withCompany(
 }
 
 function arm({ turn, patience }: Work, ask: number, repeats: number): void {
-  turn.wakeAt(wakeId(QUESTION_WAKE, ask), turn.now + waitMs(patience, repeats));
+  turn.wakeAfter(wakeId(QUESTION_WAKE, ask), waitMs(patience, repeats));
 }
 
 export function sayQuestionAgain(work: Work, ask: number): void {

@@ -20,14 +20,15 @@ export function awaitsRivals(work: Work, open: Open): boolean {
   const { state, turn } = work;
   if (mayWait(open)) return false;
   if (open.outwaits === null) {
-    const isContended = turn.now < state.view.takenAt + OUTWAITS_MS.holding;
+    const isContended = turn.steady < state.view.takenAt + OUTWAITS_MS.holding;
     if (!isContended || !mayLackRoomOnly(shapeOf(state, open.request))) return false;
     const isHolding = open.waiting.size < open.asked.instances.length;
-    open.outwaits = turn.now + (isHolding ? 0 : OUTWAITS_MS.holding) + momentOf(open);
-    turn.wakeAt(wakeId(RIVALS_WAKE, open.key), open.outwaits);
+    const afterMs = (isHolding ? 0 : OUTWAITS_MS.holding) + momentOf(open);
+    open.outwaits = turn.steady + afterMs;
+    turn.wakeAfter(wakeId(RIVALS_WAKE, open.key), afterMs);
     tellSelecting(work, open);
   }
-  return turn.now < open.outwaits;
+  return turn.steady < open.outwaits;
 }
 
 /** At which moment it looks, of all those at which one that holds something may, ms: none comes at once. */

@@ -18,7 +18,6 @@ import { workWith } from '../work.ts';
 import { cellsAsked, fitAsked, whyNotAsked } from './answering.ts';
 import { BEGIN_WAKE, goOnBeginning, select, taken } from './choosing.ts';
 import { granted, nothingHeld, refused } from './claim-answers.ts';
-import { clockSetBack } from './clock-set-back.ts';
 import { MEMBERS_WAKE, membersTold } from './explaining/group-held.ts';
 import type { Filter } from './filters/filter.ts';
 import { goOnTelling, TELL_WAKE } from './finishing.ts';
@@ -133,7 +132,7 @@ export function scheduler(options: SchedulerOptions): Actor<SchedulerState, Sche
 
   function receive(state: SchedulerState, message: SchedulerMessage | Wake, from: Address, turn: SchedulerTurn): void {
     const work = workOf(state, turn);
-    passTime(state.view, turn.now);
+    passTime(state.view, turn);
     switch (message.type) {
       case 'select':
         return select(work, message, from);
@@ -180,7 +179,6 @@ export function scheduler(options: SchedulerOptions): Actor<SchedulerState, Sche
     const [kind, about] = readWake(id);
     switch (kind) {
       case SILENCE_WAKE:
-        if (work.turn.now < work.state.sweptAt) clockSetBack(work);
         return noticeSilence(work);
       case SWEEP_WAKE:
         return goOnSweeping(work);
@@ -215,11 +213,11 @@ export function scheduler(options: SchedulerOptions): Actor<SchedulerState, Sche
 
   function recover(state: SchedulerState, turn: SchedulerTurn): void {
     const work = workOf(state, turn);
-    state.startedAt = turn.now;
+    state.startedAt = turn.steady;
     state.asks = asksFrom(turn.now);
     for (const feed of state.followers.keys()) resync(work, feed);
-    turn.wakeAt(wakeId(WARM_WAKE, 'up'), turn.now + warmUpMs);
-    turn.wakeAt(wakeId(WARM_WAKE, 'through'), turn.now + warmUpMs * UNHEARD_FOR_WARM_UPS);
+    turn.wakeAfter(wakeId(WARM_WAKE, 'up'), warmUpMs);
+    turn.wakeAfter(wakeId(WARM_WAKE, 'through'), warmUpMs * UNHEARD_FOR_WARM_UPS);
     noticeSilence(work);
   }
 

@@ -17,13 +17,13 @@ const WITHIN_MS = 60_000;
 
 export const SEARCH_WAKE = 'search';
 
-function maySearch({ unsearched, searched }: Shape, now: number): boolean {
-  return unsearched.size > 0 && (searched.looks < MAX_LOOKS || now >= searched.since + WITHIN_MS);
+function maySearch({ unsearched, searched }: Shape, steady: number): boolean {
+  return unsearched.size > 0 && (searched.looks < MAX_LOOKS || steady >= searched.since + WITHIN_MS);
 }
 
 /** Has a request without a host wait while hosts that may serve it are being searched; false when there are none. */
 export function awaitsSearch({ state, turn }: Work, { key, request }: Open): boolean {
-  if (!maySearch(shapeOf(state, request), turn.now)) return false;
+  if (!maySearch(shapeOf(state, request), turn.steady)) return false;
   state.awaitingSearch.add(key);
   if (!state.isSearching) searchAfter({ state, turn }, BETWEEN_MS.awaited);
   return true;
@@ -33,7 +33,7 @@ export function awaitsSearch({ state, turn }: Work, { key, request }: Open): boo
 export function searchSoon({ state, turn }: Work): void {
   if (state.isSearching) return;
   for (const shape of state.rankings.shapes.values()) {
-    if (!maySearch(shape, turn.now)) continue;
+    if (!maySearch(shape, turn.steady)) continue;
     const isAwaited = state.awaitingSearch.size > 0 || state.parking.lots.size > 0;
     return searchAfter({ state, turn }, isAwaited ? BETWEEN_MS.awaited : BETWEEN_MS.unawaited);
   }
@@ -41,7 +41,7 @@ export function searchSoon({ state, turn }: Work): void {
 
 function searchAfter({ state, turn }: Pick<Work, 'state' | 'turn'>, ms: number): void {
   state.isSearching = true;
-  turn.wakeAt(SEARCH_WAKE, turn.now + ms);
+  turn.wakeAfter(SEARCH_WAKE, ms);
 }
 
 /** Goes on searching; answers whether it is time to look again for requests that wait for it. */
@@ -57,15 +57,15 @@ function nextShape({ state, turn }: Work): Shape | undefined {
   for (const key of state.awaitingSearch) {
     const waiting = open.get(key);
     const shape = waiting === undefined ? undefined : shapeOf(state, waiting.request);
-    if (shape !== undefined && maySearch(shape, turn.now)) return shape;
+    if (shape !== undefined && maySearch(shape, turn.steady)) return shape;
   }
-  for (const shape of rankings.shapes.values()) if (maySearch(shape, turn.now)) return shape;
+  for (const shape of rankings.shapes.values()) if (maySearch(shape, turn.steady)) return shape;
   return undefined;
 }
 
 function searchOf({ state, turn }: Work, shape: Shape): boolean {
   const { unsearched, searched } = shape;
-  if (turn.now >= searched.since + WITHIN_MS) Object.assign(searched, { looks: 0, since: turn.now });
+  if (turn.steady >= searched.since + WITHIN_MS) Object.assign(searched, { looks: 0, since: turn.steady });
   const begun = effort.looks;
   let found = false;
   for (const root of unsearched) {
@@ -76,5 +76,5 @@ function searchOf({ state, turn }: Work, shape: Shape): boolean {
     state.view.freed?.add(root);
   }
   searched.looks += effort.looks - begun;
-  return found || !maySearch(shape, turn.now);
+  return found || !maySearch(shape, turn.steady);
 }

@@ -17,7 +17,7 @@ export const RIVALS_WAKE = 'rivals';
 /** Has what is not answered said again after a while. */
 export function armAgain({ turn, patience }: Work, open: Open): void {
   const { key, repeats } = open;
-  turn.wakeAt(wakeId(SELECT_WAKE, key), turn.now + waitMs(patience, repeats, key), awaitedOf(open));
+  turn.wakeAfter(wakeId(SELECT_WAKE, key), waitMs(patience, repeats, key), awaitedOf(open));
 }
 
 export function openOf(work: Work, instance: string): Open | undefined {

@@ -40,12 +40,12 @@ export function tryParked(work: Work): void {
   }
   const again = [...parking.lots.values()].filter(({ hopeful, queue }) => hopeful && queue.length > 0);
   if (!isSeen || again.length > 0) {
-    const { now } = work.turn;
-    const times = again.map((lot) =>
-      isHeldUp(work, lot) ? now + UNCOUNTED_MS : Math.max(lot.notBefore, lot.lookAgainAt),
+    const { steady } = work.turn;
+    const waits = again.map((lot) =>
+      isHeldUp(work, lot) ? UNCOUNTED_MS : Math.max(lot.notBefore, lot.lookAgainAt) - steady,
     );
-    const soonest = isSeen ? Math.min(...times) : 0;
-    work.turn.wakeAt(PARKED_WAKE, Math.max(soonest, work.turn.now + BETWEEN_MS));
+    const soonest = isSeen ? Math.min(...waits) : 0;
+    work.turn.wakeAfter(PARKED_WAKE, Math.max(soonest, BETWEEN_MS));
   }
 }
 
@@ -53,7 +53,7 @@ export function tryParked(work: Work): void {
 function hasRoomForHead(work: Work, lot: Lot): boolean {
   const head = lot.queue[0] as Parked;
   lot.hopeful = goesByOthers(head) || anyAdmits(work, head);
-  if (!lot.hopeful && head.asked.instances.length > 1) lot.lookAgainAt = work.turn.now + LOOK_AGAIN_MS;
+  if (!lot.hopeful && head.asked.instances.length > 1) lot.lookAgainAt = work.turn.steady + LOOK_AGAIN_MS;
   return lot.hopeful;
 }
 
@@ -65,8 +65,8 @@ function serve(work: Work, lot: Lot): void {
     const before = parking.servedAt.get(lot.project) ?? 0;
     parking.served += 1;
     parking.servedAt.set(lot.project, parking.served);
-    parking.serving.set(key, work.turn.now);
-    lot.away.set(key, { place: placeOf(asked), at: work.turn.now });
+    parking.serving.set(key, work.turn.steady);
+    lot.away.set(key, { place: placeOf(asked), at: work.turn.steady });
     select(work, asked, from, { taker, tryNumber, turnOfProject: { before, now: parking.served } });
   }
   dropEmpty(work, lot);
@@ -81,7 +81,7 @@ function isAnyUncounted(work: Work): boolean {
   for (const [key, at] of parking.serving) {
     const one = open.get(key);
     const isUncounted = one !== undefined && isOrdered(work, one) && one.promised.size === 0 && !one.failing;
-    if (isUncounted && work.turn.now - at < UNCOUNTED_MS) return true;
+    if (isUncounted && work.turn.steady - at < UNCOUNTED_MS) return true;
     parking.serving.delete(key);
   }
   return false;
@@ -122,7 +122,7 @@ function nextLot(work: Work, notBefore: (lot: Lot) => number): Lot | null {
   let next: Lot | null = null;
   for (const lot of parking.lots.values()) {
     const isEmpty = lot.queue.length === 0;
-    if (!isEmpty && (!lot.hopeful || notBefore(lot) > work.turn.now)) continue;
+    if (!isEmpty && (!lot.hopeful || notBefore(lot) > work.turn.steady)) continue;
     const isHeld = isHeldUp(work, lot);
     dropEmpty(work, lot);
     if (isHeld || isEmpty) continue;

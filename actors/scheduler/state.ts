@@ -84,7 +84,7 @@ export interface Open {
   givingBack: GivingBack | null;
   /** When its project was served before, and by its turn now, counted; null: it did not wait. */
   readonly turnOfProject: { readonly before: number; readonly now: number } | null;
-  /** Until when it waits for what becomes of others' claims, ms since the epoch; null: it has found no reason to. */
+  /** Until when it waits for what becomes of others' claims, by the clock that nobody sets; null: it has found no reason to. */
   outwaits: number | null;
   /** How often what is not answered was said again. */
   repeats: number;
@@ -147,7 +147,7 @@ export interface Sweep {
 export interface Sweeping {
   readonly sweep: Sweep;
   readonly roots: readonly string[];
-  /** When those who wait for it heard last that it is under way, or when it came, ms since the epoch. */
+  /** When those who wait for it heard last that it is under way, or when it came, by the clock that nobody sets. */
   toldAt: number;
   position: number;
   /** What is left of its conclusion, once that has begun. */
@@ -176,7 +176,7 @@ export interface Parked extends Resumed {
 export interface Away {
   /** Its place in line. */
   readonly place: number;
-  /** Since when, ms since the epoch. */
+  /** Since when, by the clock that nobody sets. */
   readonly at: number;
 }
 
@@ -191,9 +191,9 @@ export interface Lot {
   readonly away: Map<string, Away>;
   /** Whether a host may have room by now. */
   hopeful: boolean;
-  /** Not to be tried again before, ms since the epoch: hosts that look well and refuse are not asked without end. */
+  /** Not to be tried again before, by the clock that nobody sets: hosts that look well and refuse are not asked without end. */
   notBefore: number;
-  /** Not to be looked at before, ms since the epoch, unless somebody who comes later would be served. */
+  /** Not to be looked at before, by the same clock, unless somebody who comes later would be served. */
   lookAgainAt: number;
   /** Where the group was that they want to be with, when it was looked for room there. */
   homes: string;
@@ -215,7 +215,7 @@ export interface Parking {
   readonly servedAt: Map<string, number>;
   /** How many turns there were so far. */
   served: number;
-  /** Those whose turn it was, and whose claims may be still to come, with when that was, ms since the epoch. */
+  /** Those whose turn it was, and whose claims may be still to come, with when that was, by the clock that nobody sets. */
   readonly serving: Map<string, number>;
 }
 
@@ -245,9 +245,9 @@ export interface Awaiting {
 export interface Surveyed {
   /** The revision of the view that it is of. */
   readonly revision: number;
-  /** When the first of those that were made one after the other was begun, ms since the epoch. */
+  /** When the first of those that were made one after the other was begun, by the clock that nobody sets. */
   readonly since: number;
-  /** When it was done, ms since the epoch; null: it is under way. */
+  /** When it was done, by the clock that nobody sets; null: it is under way. */
   doneAt: number | null;
   /** What it found; null where it took long, and hosts have changed meanwhile. */
   found: Found | null;
@@ -291,17 +291,17 @@ export interface SchedulerState extends Fleet {
   readonly sweeps: Sweeping[];
   /** The surveys that were made lately for requests without a host, by what was asked for. */
   readonly surveyed: Map<string, Surveyed>;
-  /** At how many hosts surveys have looked lately, whatever was asked for, and since when, ms since the epoch. */
+  /** At how many hosts surveys have looked lately, whatever was asked for, and since when, by the clock that nobody sets. */
   readonly surveying: { since: number; looked: number };
   /** Whether a turn is to come that searches hosts of which it is hard to tell whether they fit. */
   isSearching: boolean;
   /** The number of the last question, whatever was asked, and of the last request that was taken on. */
   asks: number;
-  /** When this life of it began, ms since the epoch. */
+  /** When this life of it began, by the clock that nobody sets. */
   startedAt: number;
   /** Whether it has just begun, and the whole fleet is not known yet. */
   isForming: boolean;
-  /** When silent cells and placement shards were last looked for, ms since the epoch. */
+  /** When silent cells and placement shards were last looked for, by the clock that nobody sets. */
   sweptAt: number;
   /** Claims that placement refused: what a stale view cost. */
   conflicts: number;

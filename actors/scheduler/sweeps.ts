@@ -26,7 +26,7 @@ export function beginSweep(work: Work, sweep: Sweep): boolean {
   sweeps.push({
     sweep,
     roots: [...view.hosts.keys()],
-    toldAt: work.turn.now,
+    toldAt: work.turn.steady,
     position: 0,
     conclusion: undefined,
     looks: 0,
@@ -48,7 +48,7 @@ export function goOnSweeping(work: Work): void {
   tellUnderWay(work);
   const isDone = sliceOf(view, current);
   if (isDone) sweeps.shift();
-  if (sweeps.length > 0) work.turn.wakeAt(SWEEP_WAKE, work.turn.now + BETWEEN_MS);
+  if (sweeps.length > 0) work.turn.wakeAfter(SWEEP_WAKE, BETWEEN_MS);
   if (isDone) current.sweep.done(work);
 }
 
@@ -79,8 +79,8 @@ function stepOf({ hosts }: View, current: Sweeping): boolean {
 /** Of those that wait in line as well: asking again would not bring them on. */
 function tellUnderWay(work: Work): void {
   for (const one of work.state.sweeps) {
-    if (work.turn.now - one.toldAt < TELL_MS) continue;
-    one.toldAt = work.turn.now;
+    if (work.turn.steady - one.toldAt < TELL_MS) continue;
+    one.toldAt = work.turn.steady;
     one.sweep.tellUnderWay?.(work);
   }
 }

@@ -104,10 +104,11 @@ function fleetOf(hosts: PackingTrace['hosts']) {
   let said: AnyMessage[] = [];
   const turn: Turn<PlacementRecord> = {
     now: 0,
+    steady: 0,
     record() {},
     send: (_to, message) => said.push(message),
     publish() {},
-    wakeAt() {},
+    wakeAfter() {},
     cancelWake() {},
   };
   const tell = (message: Parameters<typeof authority.receive>[1]) =>

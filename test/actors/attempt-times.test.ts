@@ -68,7 +68,7 @@ test('cell - a build that was deleted, or lost with its host, ended then; and wh
     assert.equal(timesOf(on).attempts, [[1, start, on.now]], end);
   }
   const back = building();
-  back.now -= 1_000;
+  back.setBack(1_000);
   back.tell({ type: 'built', ...ofAttempt('i1', 1) });
   const { begunAt, builtAt } = timesOf(back);
   assert.is(builtAt, begunAt);

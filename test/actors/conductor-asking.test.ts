@@ -332,7 +332,7 @@ test('conductor - one that waits is asked for a last time when its time is over,
     on.pass((endsAt - on.now) / 2);
     endAll(on, [request], GROUP[0], 'no-valid-host');
   }
-  assert.ok(on.state.window.isUnderWay('r0', on.now));
+  assert.ok(on.state.window.isUnderWay('r0', on.steady));
   const selects = on.pass(endsAt - on.now).flatMap((turned) => sentOf(turned, 'select'));
   const last = selects.filter(({ message }) => message.request === 'r0').at(-1)?.message;
   assert.is(last?.waits?.last, true);

@@ -13,14 +13,14 @@ import { KIND } from '../../actors/scheduler/ranking/family-hosts.ts';
 import { emptyRankings, type Rankings, shapeOf, statsMatter } from '../../actors/scheduler/ranking/ranking.ts';
 import { isShardSilent, noteShard } from '../../actors/scheduler/view/silence.ts';
 import { emptyView, learnChanges, learnProvider, learnUsage, type View } from '../../actors/scheduler/view/view.ts';
-import { forgetHost, learnHost, passTime } from '../../actors/scheduler/view/view-hosts.ts';
+import { forgetHost, learnHost } from '../../actors/scheduler/view/view-hosts.ts';
 import { fewInstances } from '../../actors/scheduler/weighers/busyness.ts';
 import { DEFAULT_WEIGHERS } from '../../actors/scheduler/weighers/defaults.ts';
 import { free } from '../../actors/scheduler/weighers/free.ts';
 import { freeShare } from '../../actors/scheduler/weighers/free-share.ts';
 import type { Weigher } from '../../actors/scheduler/weighers/weigher.ts';
 import { seededRandom } from '../../runtime/random.ts';
-import { viewOf } from '../support/facts.ts';
+import { passTo, viewOf } from '../support/facts.ts';
 import { randomFleet } from '../support/fleets.ts';
 import { NOBODY, specOf } from '../support/ranking.ts';
 
@@ -101,7 +101,7 @@ test('families - hosts are ranked and refused as by a look at each, after whatev
         const [host, cell] = ['h7', 'c1'];
         learnHost(view, cell, { host, provider: 'p7', state: 'up', failures, stats: { instances: 2, builds: 1 } });
       }
-      if (round % 5 === 4) passTime(view, view.now + 60_000);
+      if (round % 5 === 4) passTo(view, view.now + 60_000);
       if (round === 20) forgetHost(view, 'c0', 'p3');
       const spec = specs[random.integer(0, specs.length - 1)] as RequestSpec;
       assert.equal(toldOf(some, view, spec), toldOf(none, view, spec), `seed ${seed}, round ${round}`);
@@ -242,7 +242,7 @@ test('families - what time alone changes is weighed anew, and what a host that c
   const pick = (amount: number) => best({ rankings, view }, { spec: specOf(amount) }, NOBODY)?.host;
   assert.equal([pick(1), pick(2)], ['h0', 'h0']);
   for (const hours of [1, 2, 3]) {
-    passTime(view, 3_600_000 * hours);
+    passTo(view, 3_600_000 * hours);
     assert.equal([pick(1), pick(2)], [`h${hours}`, `h${hours}`]);
   }
   const asked: string[] = [];

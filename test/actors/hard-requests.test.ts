@@ -207,7 +207,7 @@ test('hard requests - a look at all hosts takes a bounded effort in each turn an
   const survey = surveyOf(rankings, view, { request: { spec: HARD }, count: 3, limit: 3 }, (found) => {
     told = found;
   });
-  const work = { state: { view, sweeps: [] }, turn: { now: 0, wakeAt() {} } } as unknown as Work;
+  const work = { state: { view, sweeps: [] }, turn: { now: 0, steady: 0, wakeAfter() {} } } as unknown as Work;
   const first = effort.looks;
   let most = 0;
   let turns = 0;

@@ -102,9 +102,6 @@ test('known schedulers - when a scheduler comes up, nobody is asked by name who 
   schedulers.cameUp(NOW + 200);
   assert.equal(ask(2, NOW + 2), ['c', 'c']);
   assert.is(schedulers.another('q', NOW + 2, NOW + 2), 'c');
-  schedulers.forgetFuture(NOW - 50);
-  schedulers.heard('b', NOW - 40);
-  assert.is(schedulers.another('q', NOW - 30, NOW), 'b', 'its clock was set back');
 });
 
 test('known schedulers - whoever was not heard since a question was put to the group in vain is asked for less', () => {
@@ -179,27 +176,6 @@ test('known schedulers - another is one that was heard since, or else last, and 
   assert.is(schedulers.another('other', NOW, NOW), 'b');
   assert.is(asking('a').schedulers.another('q', NOW, NOW), 'a');
   assert.is(asking().schedulers.another('q', NOW, NOW), undefined);
-});
-
-test('known schedulers - when the clock is set back nothing was heard yet, and nobody was asked in vain', () => {
-  const { schedulers, ask } = asking('a');
-  assert.is(schedulers.latestSince(NOW - 11), 'a');
-  schedulers.forgetFuture(NOW);
-  assert.equal(ask(1), ['a']);
-  schedulers.forgetFuture(NOW - 10);
-  assert.is(schedulers.latestSince(0), 'a');
-  assert.equal(ask(1, NOW - 10), [undefined]);
-  schedulers.forgetFuture(NOW - 100);
-  assert.is(schedulers.latestSince(0), undefined);
-  assert.is(schedulers.another('q', NOW - 101, NOW), 'a', 'it is known as before');
-});
-
-test('known schedulers - when the clock is set back, who answers at once hides nothing that was heard later', () => {
-  const { schedulers } = asking('a', 'b');
-  schedulers.heard('a', NOW - 3_600_000);
-  schedulers.forgetFuture(NOW - 3_600_000);
-  schedulers.heard('b', NOW - 3_600_000 + 1);
-  assert.is(schedulers.another('q', NOW - 3_600_000, NOW), 'b');
 });
 
 test('known schedulers - what is asked again takes nothing from what the group is left', () => {

@@ -5,7 +5,6 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { RequestSpec } from '../../actors/messages/common.ts';
 import type { Filter } from '../../actors/scheduler/filters/filter.ts';
-import { SILENCE_WAKE } from '../../actors/scheduler/following.ts';
 import { countingFilter } from '../support/counting.ts';
 import { schedulersOf, selectFor } from '../support/schedulers.ts';
 import { FOREVER, rig } from '../support/waiting.ts';
@@ -43,10 +42,11 @@ test('waiting - while nothing changes nothing is said: nobody is asked again and
 test('waiting - one that was to be tried a moment later is, though the clock is set back meanwhile', () => {
   const all = rig('h1');
   all.ask('web');
-  for (const lot of all.on.state.parking.lots.values()) lot.notBefore = all.on.now + 1_000;
-  all.on.now -= 3_600_000;
-  for (const { sent } of [all.on.tell({ type: 'wake', id: SILENCE_WAKE })]) assert.equal(sent, []);
+  for (const lot of all.on.state.parking.lots.values()) lot.notBefore = all.on.steady + 6_000;
+  all.on.setBack(3_600_000);
   all.release('rival-h1');
+  assert.equal(all.placed(), []);
+  all.pass(1_000);
   assert.equal(all.placed(), ['web']);
 });
 

@@ -5,7 +5,6 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { RequestSpec } from '../../actors/messages/common.ts';
 import type { Select } from '../../actors/messages/scheduler.ts';
-import { SILENCE_WAKE } from '../../actors/scheduler/following.ts';
 import { chosenIn, type SchedulerWords, schedulersOf, selectFor } from '../support/schedulers.ts';
 import { FOREVER } from '../support/waiting.ts';
 
@@ -188,7 +187,6 @@ test('places in line - one that was to be served and whose asker is silent holds
   all.pass(10);
   silence();
   desk.setBack(3_600_000);
-  desk.tell({ type: 'wake', id: SILENCE_WAKE });
   for (let passed = 0; passed < 1_000; passed += 10) {
     all.pass(10);
     silence();

@@ -8,9 +8,9 @@ import { best } from '../../actors/scheduler/picking.ts';
 import { emptyRankings, statsMatter } from '../../actors/scheduler/ranking/ranking.ts';
 import { endPromise, promise } from '../../actors/scheduler/view/promises.ts';
 import { changesEnd, learnProvider, learnUsage, treeOf, type View } from '../../actors/scheduler/view/view.ts';
-import { expectNoMore, passTime, promiseBuild } from '../../actors/scheduler/view/view-hosts.ts';
+import { expectNoMore, promiseBuild } from '../../actors/scheduler/view/view-hosts.ts';
 import { DEFAULT_WEIGHERS } from '../../actors/scheduler/weighers/defaults.ts';
-import { stateOf, tellHost, tellView, viewOf } from '../support/facts.ts';
+import { passTo, stateOf, tellHost, tellView, viewOf } from '../support/facts.ts';
 import { NOBODY, oneCpuOf, specOf } from '../support/ranking.ts';
 
 const test = suite('ranking, by what is counted');
@@ -121,7 +121,7 @@ test('ranking - who goes by the number of instances is told when it changed, tho
 test('ranking - a build that was just claimed counts towards a limit, until the cell has had the time to tell', () => {
   const rankings = emptyRankings(DEFAULT_WEIGHERS, 's', { filters: [buildLimit(2)] });
   const view = viewOf({ host: 'h1', instances: 1, builds: 1, ordered: 1 });
-  passTime(view, 10_000);
+  passTo(view, 10_000);
   const fits = () => best({ rankings, view }, { spec: specOf(1) }, NOBODY) !== null;
   assert.ok(fits());
   promiseBuild(view, 'refused', 'p-h1', [oneCpuOf('h1')]);
@@ -137,7 +137,7 @@ test('ranking - a build that was just claimed counts towards a limit, until the 
   assert.ok(fits(), 'it was deleted before it came to its cell, which will not tell of it');
   claim(view, 2, 'lost');
   assert.not(fits());
-  passTime(view, 20_000);
+  passTo(view, 20_000);
   assert.ok(fits(), 'nothing came of it');
 });
 
@@ -171,12 +171,12 @@ test('ranking - whoever waits for a host is tried where a claim came to nothing,
 test('ranking - what a cell has counted is not counted again, however many claims follow each other', () => {
   const rankings = emptyRankings(DEFAULT_WEIGHERS, 's', { filters: [buildLimit(2)] });
   const view = viewOf({ host: 'h1' });
-  passTime(view, 10_000);
+  passTo(view, 10_000);
   const fits = () => best({ rankings, view }, { spec: specOf(1) }, NOBODY) !== null;
   for (let ordered = 1; ordered < 20; ordered += 1) {
     assert.ok(fits(), `${ordered - 1} were built there and are gone`);
     claim(view, 1);
-    passTime(view, view.now + 500);
+    passTo(view, view.now + 500);
     tellView(view, { host: 'h1', ordered }, generationOf(view) + 1);
   }
   claim(view, 1);

@@ -5,9 +5,8 @@ import * as assert from 'uvu/assert';
 import type { Filter } from '../../actors/scheduler/filters/filter.ts';
 import { best, bestOfCell } from '../../actors/scheduler/picking.ts';
 import { emptyRankings } from '../../actors/scheduler/ranking/ranking.ts';
-import { passTime } from '../../actors/scheduler/view/view-hosts.ts';
 import { buildFailures } from '../../actors/scheduler/weighers/build-failures.ts';
-import { viewOf } from '../support/facts.ts';
+import { passTo, viewOf } from '../support/facts.ts';
 import { NOBODY, specOf } from '../support/ranking.ts';
 
 const test = suite('ranking, as time passes');
@@ -15,16 +14,16 @@ const test = suite('ranking, as time passes');
 test('ranking - failures fade: a host that failed comes back up the ranking with nothing told of it', () => {
   const rankings = emptyRankings([buildFailures], 's');
   const view = viewOf({ host: 'h1', failures: { weight: 8, at: 0 } }, { host: 'h2', failures: { weight: 1, at: 0 } });
-  passTime(view, 1_000);
+  passTo(view, 1_000);
   const chosen = () => best({ rankings, view }, { spec: specOf(1) }, NOBODY);
   assert.is(chosen()?.host, 'h2');
   const before = bestOfCell({ rankings, view }, { spec: specOf(1) }, { cell: 'c1', hearing: 'heard' }, 2, NOBODY).at(-1)
     ?.weight as number;
-  passTime(view, 3_600_000);
+  passTo(view, 3_600_000);
   const after = bestOfCell({ rankings, view }, { spec: specOf(1) }, { cell: 'c1', hearing: 'heard' }, 2, NOBODY).at(-1)
     ?.weight as number;
   assert.ok(after > before);
-  passTime(view, 36_000_000);
+  passTo(view, 36_000_000);
   const forgotten = bestOfCell({ rankings, view }, { spec: specOf(1) }, { cell: 'c1', hearing: 'heard' }, 2, NOBODY);
   assert.equal(
     forgotten.map(({ weight }) => weight),
@@ -50,7 +49,7 @@ test('ranking - a filter that goes by time is asked again when it says so, of a 
   const rankings = emptyRankings([], 's', { filters: [maintenance] });
   const view = viewOf({ host: 'h1' });
   const fitsAt = (now: number) => {
-    passTime(view, now);
+    passTo(view, now);
     return best({ rankings, view }, { spec: specOf(1) }, NOBODY) !== null;
   };
   assert.equal([5_000, 9_000, 10_000, 15_000, 20_000, 90_000].map(fitsAt), [true, true, false, false, true, true]);
@@ -76,7 +75,7 @@ test('ranking - a filter or weigher that says a time that has passed is not aske
   const rankings = emptyRankings([stopped], 's', { filters: [stopped] });
   const view = viewOf({ host: 'h1' });
   for (let now = 5_000; now < 9_000; now += 100) {
-    passTime(view, now);
+    passTo(view, now);
     best({ rankings, view }, { spec: specOf(1) }, NOBODY);
   }
   assert.is(asked, 2);

@@ -16,11 +16,11 @@ import type { Request } from '../../actors/scheduler/request.ts';
 import { endPromise } from '../../actors/scheduler/view/promises.ts';
 import { isShardSilent, noteShard } from '../../actors/scheduler/view/silence.ts';
 import { emptyView, treeOf, type View, type ViewHost } from '../../actors/scheduler/view/view.ts';
-import { factsOf, passTime, promiseBuild } from '../../actors/scheduler/view/view-hosts.ts';
+import { factsOf, promiseBuild } from '../../actors/scheduler/view/view-hosts.ts';
 import { fewInstances } from '../../actors/scheduler/weighers/busyness.ts';
 import { DEFAULT_WEIGHERS } from '../../actors/scheduler/weighers/defaults.ts';
 import { type Weigher, weighersFor, weightOf } from '../../actors/scheduler/weighers/weigher.ts';
-import { type HostWords, tellView, viewOf } from '../support/facts.ts';
+import { type HostWords, passTo, tellView, viewOf } from '../support/facts.ts';
 import { NOBODY, oneCpuOf, specOf } from '../support/ranking.ts';
 
 const test = suite('ranking');
@@ -144,7 +144,7 @@ test('ranking - what is picked is what a look at every host would pick, after wh
       for (const one of steps) {
         if (one.what === 'host') tellView(view, one.told, ++generation);
         else if (one.what === 'pick') check(asked[one.which % asked.length] as Request);
-        else if (one.what === 'pass') passTime(view, view.now + one.ms);
+        else if (one.what === 'pass') passTo(view, view.now + one.ms);
         else if (one.what === 'shard') noteShard(view, one.shard, one.isSilent);
         else if (one.what === 'grant') {
           const host = claimed.shift();
@@ -158,7 +158,7 @@ test('ranking - what is picked is what a look at every host would pick, after wh
         }
       }
       // What changes with time is seen to the second.
-      passTime(view, Math.ceil((view.now + 1_000) / 1_000) * 1_000);
+      passTo(view, Math.ceil((view.now + 1_000) / 1_000) * 1_000);
       for (const request of asked) check(request);
     }),
     { numRuns: 250 },

@@ -183,8 +183,7 @@ test('rivals - one that waits for them when the time of day is set back looks wi
   on.deliver();
   const [desk] = on.desks;
   if (desk === undefined) throw new Error('there is no scheduler');
-  desk.now -= 3_600_000;
-  desk.tell({ type: 'wake', id: 'silence' });
+  desk.setBack(3_600_000);
   on.live(3_000);
   on.tellHost({ host: 'h0', has: { VCPU: TOTAL } });
   on.live(10);

@@ -29,7 +29,7 @@ test('scheduler - the questions of each life have numbers of their own, so that 
   const send = (_to: string, message: object) => void asks.push((message as { ask: number }).ask);
   for (const now of [1_700_000_000_000, 1_700_000_000_001]) {
     const one = scheduler({ name: 's', warmUpMs: 1_000, patience: { firstMs: 100, mostMs: 100 }, placementShards: 64 });
-    one.recover(one.init(), { now, send, record() {}, publish() {}, wakeAt() {}, cancelWake() {} });
+    one.recover(one.init(), { now, steady: 0, send, record() {}, publish() {}, wakeAfter() {}, cancelWake() {} });
   }
   assert.equal([asks.length, new Set(asks).size], [128, 128]);
 });

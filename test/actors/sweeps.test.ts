@@ -6,7 +6,6 @@ import * as assert from 'uvu/assert';
 import type { RequestSpec } from '../../actors/messages/common.ts';
 import { StoredDecision, unpackDecision } from '../../actors/messages/stored-decision.ts';
 import type { Filter } from '../../actors/scheduler/filters/filter.ts';
-import { SILENCE_WAKE } from '../../actors/scheduler/following.ts';
 import { SWEEP_WAKE } from '../../actors/scheduler/sweeps.ts';
 import { DEFAULT_WEIGHERS } from '../../actors/scheduler/weighers/defaults.ts';
 import type { Candidate } from '../../actors/scheduler/weighers/weigher.ts';
@@ -476,8 +475,7 @@ test('sweeps - whoever waits for an answer is told so, though the time of day is
   const [desk] = all.desks;
   assert.ok(desk);
   desk.tell({ type: 'fit', ask: 1, spec, count: 1, limit: 0 }, 'gateway/g');
-  desk.now -= 3_600_000;
-  desk.tell({ type: 'wake', id: SILENCE_WAKE });
+  desk.setBack(3_600_000);
   desk.now += 400;
   assert.is(sentOf(desk.tell({ type: 'wake', id: SWEEP_WAKE }), 'answering').length, 1);
 });

@@ -18,10 +18,11 @@ import { progress, quantile, type Report } from './report.ts';
 
 export const silentTurn: Turn<unknown> = {
   now: 0,
+  steady: 0,
   record() {},
   send() {},
   publish() {},
-  wakeAt() {},
+  wakeAfter() {},
   cancelWake() {},
 };
 
@@ -99,7 +100,7 @@ function churn(view: View, hosts: number, n: number, random: Random): void {
   const host = random.integer(0, hosts - 1);
   const stats = { instances: random.integer(0, 40), builds: random.integer(0, 4) };
   learnHost(view, `c${host % 10}`, { host: `h${host}`, provider: `p${host}`, state: 'up', stats });
-  passTime(view, n);
+  passTime(view, { now: n, steady: n });
 }
 
 export function selects(limits: Limits, report: Report): void {

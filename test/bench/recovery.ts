@@ -44,8 +44,8 @@ export async function recovery(url: string, limits: Limits, report: Report): Pro
       send() {},
       publish() {},
       // What is deleted is forgotten some at a time: soon after there is more.
-      wakeAt(_id: string, at: number) {
-        isMoreToForget = at === turn.now + forgetAgainMs(0, false);
+      wakeAfter(_id: string, afterMs: number) {
+        isMoreToForget = afterMs === forgetAgainMs(0, false);
       },
       cancelWake() {},
     };

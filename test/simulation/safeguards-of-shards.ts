@@ -74,13 +74,13 @@ const pursuingNothing: Alteration = {
     return {
       ...actor,
       recover(state, turn) {
-        const wakeAt = (id: string, at: number) => {
-          if (!id.startsWith('transaction ')) turn.wakeAt(id, at);
+        const wakeAfter = (id: string, afterMs: number) => {
+          if (!id.startsWith('transaction ')) turn.wakeAfter(id, afterMs);
         };
         const send: typeof turn.send = (to, message) => {
           if (message.type !== 'hold' && message.type !== 'end-hold') turn.send(to, message);
         };
-        actor.recover(state, alteredTurn(turn, { send, wakeAt }));
+        actor.recover(state, alteredTurn(turn, { send, wakeAfter }));
       },
     };
   },
@@ -103,7 +103,7 @@ function refusedClaimsAgain(more: Alteration): Alteration {
               for (const lateMs of LATE_MS) {
                 const id = `late ${late.size}`;
                 late.set(id, { claim: message, from });
-                turn.wakeAt(id, turn.now + lateMs);
+                turn.wakeAfter(id, lateMs);
               }
             }
             turn.send(to, said);

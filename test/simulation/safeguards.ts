@@ -26,10 +26,10 @@ function recoveringNothing(kind: string): Alteration {
       return {
         ...actor,
         recover(state, turn) {
-          const wakeAt = (id: string, at: number) => {
-            if (!OWED.test(id)) turn.wakeAt(id, at);
+          const wakeAfter = (id: string, afterMs: number) => {
+            if (!OWED.test(id)) turn.wakeAfter(id, afterMs);
           };
-          actor.recover(state, alteredTurn(turn, { send() {}, wakeAt }));
+          actor.recover(state, alteredTurn(turn, { send() {}, wakeAfter }));
           if (kind === 'conductor') (state as ConductorState).unasked.clear();
         },
       };
@@ -38,32 +38,27 @@ function recoveringNothing(kind: string): Alteration {
 }
 
 /** Never says anything again: what was said is taken to have arrived. Deadlines stay. */
-function sayingOnce(
-  kind: string,
-  isAgain: RegExp,
-  deadlineOf: (state: unknown, id: string) => number | null,
-): Alteration {
+function sayingOnce(kind: string, isAgain: RegExp, endOf: (state: unknown, id: string) => number | null): Alteration {
   return receiving(kind, (receive) => (state, message, from, turn) => {
     const { type, id = '' } = message as Message & { id?: string };
     if (type !== 'wake' || !isAgain.test(id)) return receive(state, message, from, turn);
-    const deadlineAt = deadlineOf(state, id);
-    if (deadlineAt !== null && deadlineAt <= turn.now) return receive(state, message, from, turn);
-    if (deadlineAt !== null) turn.wakeAt(id, deadlineAt);
+    const endsAt = endOf(state, id);
+    if (endsAt !== null && endsAt <= turn.steady) return receive(state, message, from, turn);
+    if (endsAt !== null) turn.wakeAfter(id, endsAt - turn.steady);
   });
 }
 
 const nameIn = (id: string) => id.slice(id.indexOf(' ') + 1);
 
-function deadlineInConductor(state: unknown, id: string): number | null {
-  const { requests, instances } = state as ConductorState;
+function endInConductor(state: unknown, id: string): number | null {
+  const { requests } = state as ConductorState;
   if (!id.startsWith('request ')) return null;
-  const [first = ''] = requests.get(nameIn(id))?.waiting ?? [];
-  return instances.get(first)?.build?.deadlineAt ?? null;
+  return requests.get(nameIn(id))?.ends?.unheard ?? null;
 }
 
-function deadlineInCell(state: unknown, id: string): number | null {
+function endInCell(state: unknown, id: string): number | null {
   if (!id.startsWith('build ')) return null;
-  return (state as CellState).instances.get(nameIn(id))?.build.deadlineAt ?? null;
+  return (state as CellState).instances.get(nameIn(id))?.build.endsAt ?? null;
 }
 
 /** Placement checks nothing that a claim asks for: whatever it names is taken. */
@@ -300,7 +295,7 @@ export const SAFEGUARDS: readonly Safeguard[] = [
   { name: 'the deadline of building', without: { paces: { buildingMs: NEVER_MS } }, breaks: AN_END },
   {
     name: 'a conductor that hears nothing asks again',
-    without: sayingOnce('conductor', /^(?:build|release|delete|request) /, deadlineInConductor),
+    without: sayingOnce('conductor', /^(?:build|release|delete|request) /, endInConductor),
     breaks: AN_END,
   },
   {
@@ -310,7 +305,7 @@ export const SAFEGUARDS: readonly Safeguard[] = [
   },
   {
     name: 'a cell that hears nothing asks again',
-    without: sayingOnce('cell', /^(?:build|remove) /, deadlineInCell),
+    without: sayingOnce('cell', /^(?:build|remove) /, endInCell),
     breaks: AN_END,
   },
   {

@@ -5,10 +5,11 @@ import type { Turn } from '../../actors/actor.ts';
 export function alteredTurn<Recorded>(turn: Turn<Recorded>, otherwise: Partial<Turn<Recorded>>): Turn<Recorded> {
   return {
     now: turn.now,
+    steady: turn.steady,
     record: (record) => turn.record(record),
     send: (to, message) => turn.send(to, message),
     publish: (event) => turn.publish(event),
-    wakeAt: (id, at, awaited) => turn.wakeAt(id, at, awaited),
+    wakeAfter: (id, afterMs, awaited) => turn.wakeAfter(id, afterMs, awaited),
     cancelWake: (id) => turn.cancelWake(id),
     ...otherwise,
   };

@@ -44,14 +44,14 @@ const counter: Actor<Counter, Order, number> = {
       case 'ask':
         return told(`asked ${state.total}`, turn);
       case 'nap':
-        return turn.wakeAt('nap', message.at, message.awaited);
+        return turn.wakeAfter('nap', message.at - turn.now, message.awaited);
       case 'wake':
         state.wakes.push(message.id);
         return told(`woken at ${turn.now}`, turn);
       case 'burst':
         state.total += 1_000;
         turn.record(1_000);
-        turn.wakeAt('nap', turn.now + 1);
+        turn.wakeAfter('nap', 1);
         told('leak', turn);
         throw new Error('burst');
     }

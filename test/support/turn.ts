@@ -19,11 +19,13 @@ export interface Turned<Recorded> {
 
 export interface Bench<State, Incoming extends Message, Recorded> {
   readonly state: State;
-  /** Ms since the epoch; a test may move it forward. */
+  /** Ms since the epoch; a test may move it forward, and then as much time has passed. */
   now: number;
+  /** The same by the clock that nobody sets. */
+  readonly steady: number;
   /** What every turn recorded, as it reads when it is decoded; turns that recorded nothing have no entry. */
   readonly entries: readonly (readonly Recorded[])[];
-  /** The wakes that are armed, by id. */
+  /** The wakes that are armed, by id: when each comes, by the clock that nobody sets. */
   readonly wakes: ReadonlyMap<string, number>;
   /** One turn over one message. */
   tell(message: Incoming | Wake, from?: Address): Turned<Recorded>;
@@ -32,7 +34,7 @@ export interface Bench<State, Incoming extends Message, Recorded> {
   recover(): Turned<Recorded>;
   /** Moves the time to each wake due within `ms`, in order, one turn each. */
   pass(ms: number): Turned<Recorded>[];
-  /** Sets the clock back: what is due after a while is due no later. */
+  /** Sets the time of day back. */
   setBack(ms: number): void;
   /** The state as stored: plain data that shares nothing with the state. */
   stored(): unknown;
@@ -61,6 +63,8 @@ export function told({ sent }: Pick<Turned<unknown>, 'sent'>): string[] {
   return sent.map(({ to, message }) => `${message.type} to ${to}`);
 }
 
+const STEADY_FROM_MS = 12_345.625;
+
 /**
  * Puts an actor on the bench, recovered once as a runtime does on a first start.
  * @param entries What is in its journal already. Default: nothing.
@@ -77,6 +81,8 @@ export function bench<State, Incoming extends Message, Recorded>(
   const state = actor.init();
   const kept: (readonly Recorded[])[] = [];
   const wakes = new Map<string, number>();
+  /** The clock that nobody sets has begun a moment ago, and has fractions. */
+  let ahead = at - STEADY_FROM_MS;
   for (const entry of entries) {
     for (const record of entry) actor.apply(state, record);
     kept.push(entry);
@@ -88,10 +94,11 @@ export function bench<State, Incoming extends Message, Recorded>(
     const events: PublicEvent[] = [];
     const turn: Turn<Recorded> = {
       now: desk.now,
+      steady: desk.steady,
       record: (record) => records.push(record),
       send: (to, message) => sent.push({ to, message }),
       publish: (event) => events.push(event),
-      wakeAt: (id, when) => wakes.set(id, when),
+      wakeAfter: (id, afterMs) => wakes.set(id, desk.steady + Math.ceil(afterMs)),
       cancelWake: (id) => wakes.delete(id),
     };
     decide(turn);
@@ -103,6 +110,9 @@ export function bench<State, Incoming extends Message, Recorded>(
   const desk: Bench<State, Incoming, Recorded> = {
     state,
     now: at,
+    get steady() {
+      return desk.now - ahead;
+    },
     entries: kept,
     wakes,
     tell: (message, from = 'test') => take((turn) => actor.receive(state, message, from, turn)),
@@ -112,24 +122,24 @@ export function bench<State, Incoming extends Message, Recorded>(
       }),
     recover: () => take((turn) => actor.recover(state, turn)),
     pass(ms) {
-      const until = desk.now + ms;
+      const until = desk.steady + ms;
       const turns: Turned<Recorded>[] = [];
       for (;;) {
         const [next] = [...wakes].filter(([, when]) => when <= until).sort((one, other) => one[1] - other[1]);
         if (next === undefined) break;
         wakes.delete(next[0]);
-        desk.now = Math.max(desk.now, next[1]);
+        desk.now += Math.max(0, next[1] - desk.steady);
         turns.push(desk.tell({ type: 'wake', id: next[0] }));
         for (const { to, message } of turns.at(-1)?.sent ?? []) {
           if (to === address) turns.push(desk.tell(message as unknown as Incoming, address));
         }
       }
-      desk.now = until;
+      desk.now = until + ahead;
       return turns;
     },
     setBack(ms) {
+      ahead -= ms;
       desk.now -= ms;
-      for (const [id, when] of wakes) wakes.set(id, when - ms);
     },
     stored: () => stored(actor, state),
   };

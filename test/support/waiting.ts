@@ -53,7 +53,7 @@ export function rig(...hosts: string[]) {
   function pass(ms: number): void {
     const until = on.now + ms;
     while (on.now < until) {
-      const next = Math.min(until, ...[...on.wakes.values()].map((at) => Math.max(at, on.now + 1)));
+      const next = Math.min(until, ...[...on.wakes.values()].map((at) => on.now + Math.max(at - on.steady, 1)));
       for (const { sent } of on.pass(next - on.now)) outbox.push(...sent);
       shard.now = on.now;
       settle();

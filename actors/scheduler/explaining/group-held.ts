@@ -54,7 +54,7 @@ export function nameMembers(
   state.asks += 1;
   const ask = state.asks;
   state.naming.set(ask, (now, named) => then(now, { ...held, named: [...named] }));
-  turn.wakeAt(wakeId(MEMBERS_WAKE, ask), turn.now + MEMBERS_MS);
+  turn.wakeAfter(wakeId(MEMBERS_WAKE, ask), MEMBERS_MS);
   const shard = placementShardOf(root, state.view.shards);
   turn.send(placementAddress(shard), { type: 'locate', ask, consumers: [root], group: id });
 }

@@ -23,26 +23,26 @@ const MAX_KEPT = 256;
  */
 export function surveyFor(work: Work, request: Request, count: number, mayTakeLong: boolean, awaiting: Awaiting): void {
   const { surveyed, surveying, rankings, view } = work.state;
-  const { now } = work.turn;
+  const { steady } = work.turn;
   const key = keyFor(request, count);
   const known = surveyed.get(key);
   const isSame = known?.revision === view.revision;
   if (known?.doneAt === null)
     return isSame && mayTakeLong ? void known.awaited.push(awaiting) : awaiting.found(work, null);
-  if (known !== undefined && isSame && now - known.doneAt < FRESH_MS) return awaiting.found(work, known.found);
-  const isNext = known !== undefined && now - known.since < FRESH_MS;
-  if (now - surveying.since >= FRESH_MS) Object.assign(surveying, { since: now, looked: 0 });
+  if (known !== undefined && isSame && steady - known.doneAt < FRESH_MS) return awaiting.found(work, known.found);
+  const isNext = known !== undefined && steady - known.since < FRESH_MS;
+  if (steady - surveying.since >= FRESH_MS) Object.assign(surveying, { since: steady, looked: 0 });
   const looked = surveying.looked + view.hosts.size;
   if ((isNext && looked > MAX_LOOKED_AT) || !(mayTakeLong || isShort(work))) return awaiting.found(work, null);
-  const since = isNext ? known.since : now;
+  const since = isNext ? known.since : steady;
   const one: Surveyed = { revision: view.revision, since, doneAt: null, found: null, awaited: [awaiting] };
   const isHeardOf = (cell: string) => work.state.followers.has(cellFeed(cell));
   const survey = surveyOf(rankings, view, { request, count, limit: 0, roughly: true, isHeardOf }, (told, later) => {
     const { advice, hosts, fits, times, refused, partly, room, runsOut, unknown } = told;
     // Of hosts that change all the time no look at all of them is of one moment; one that took long tells nothing.
-    const isTold = view.revision === one.revision || later.turn.now - now < FRESH_MS;
+    const isTold = view.revision === one.revision || later.turn.steady - steady < FRESH_MS;
     const end = (at: Work, held: GroupHeld | undefined) => {
-      one.doneAt = at.turn.now;
+      one.doneAt = at.turn.steady;
       if (isTold) {
         const standing = { hosts, fits, times, refused, ...present({ partly }) };
         one.found = { advice, standing, ...present({ room, runsOut, unknown, groupHeld: held }) };

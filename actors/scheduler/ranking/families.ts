@@ -11,7 +11,7 @@ import type { Provider } from '../../placement/providers.ts';
 import { type Asked, refusedBy } from '../filters/filter.ts';
 import type { Slots } from '../view/slots.ts';
 import { treeOf, type View } from '../view/view.ts';
-import { factsOf, lookAgainAt } from '../view/view-hosts.ts';
+import { factsOf, lookAgainAfter } from '../view/view-hosts.ts';
 import { classOfFree } from '../weighers/free.ts';
 import { freeShare } from '../weighers/free-share.ts';
 import { packDevices } from '../weighers/pack-devices.ts';
@@ -203,7 +203,7 @@ function look(family: Family, slot: number, view: View, overrides: Overrides): v
     one.values[slot] = value;
     if (value !== 0) one.isNothing = false;
     const at = weigher.changesAt === undefined ? null : changeOf(weigher, facts);
-    if (at !== null && at > view.now) lookAgainAt(view, root, at);
+    if (at !== null && at > view.now) lookAgainAfter(view, root, at - view.now);
   }
   hosts.putPlain(slot, host.cell);
 }

@@ -13,7 +13,7 @@ import { toldMisfitOfGroup } from '../group-rules.ts';
 import type { Request } from '../request.ts';
 import type { HostFacts } from '../view/host-facts.ts';
 import { treeOf, type View, type ViewHost } from '../view/view.ts';
-import { factsOf, lookAgainAt } from '../view/view-hosts.ts';
+import { factsOf, lookAgainAfter } from '../view/view-hosts.ts';
 import type { Obstacle } from './census.ts';
 import { misfitOf, plainMisfitOf } from './misfit.ts';
 
@@ -75,7 +75,7 @@ export function lookAgainFor(view: View, root: string, filters: readonly Asked[]
   for (const asked of filters) {
     if (asked.filter.changesAt === undefined) continue;
     const at = changeBy(asked, facts);
-    if (at !== null && at > view.now) lookAgainAt(view, root, at);
+    if (at !== null && at > view.now) lookAgainAfter(view, root, at - view.now);
   }
 }
 

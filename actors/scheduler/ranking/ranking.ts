@@ -169,7 +169,7 @@ export function shapeOf(fleet: Fleet, request: Request): Shape {
   if (shape === undefined || shape.seen < slots.changesDropped) {
     const known = rankings.searched.get(key);
     const begun = effort.looks;
-    const searched = known ?? { looks: 0, since: view.now };
+    const searched = known ?? { looks: 0, since: view.steady };
     shape = new Shape(asked, view, slots, familyOf(fleet, asked), searched, rankings.countsRefusals);
     catchUp(fleet, shape, LOOKS.ofAll);
     // One that is made again and again, because there is no room to keep it, is not searched without end.

@@ -37,7 +37,7 @@ export interface Weighed extends Entry {
   readonly version: number;
 }
 
-/** Looks at providers that were spent on searching hosts for a shape lately, and since when, ms since the epoch. */
+/** Looks at providers that were spent on searching hosts for a shape lately, and since when, by the clock that nobody sets. */
 export interface Searched {
   looks: number;
   since: number;

@@ -5,7 +5,7 @@ import { effort } from '../../fitting/effort.ts';
 import type { ServerPreference } from '../../fitting/offer.ts';
 import type { EachOnce, Slots } from '../view/slots.ts';
 import { changesEnd, type View } from '../view/view.ts';
-import { lookAgainAt } from '../view/view-hosts.ts';
+import { lookAgainAfter } from '../view/view-hosts.ts';
 import { changeOf, type Overrides, weightOf } from '../weighers/weigher.ts';
 import { type Family, keepUp } from './families.ts';
 import { KIND } from './family-hosts.ts';
@@ -114,7 +114,7 @@ function weigh(
   const weight = weightOf(shape.weighers, { host: facts, tree, allocations }, overrides);
   for (const { weigher } of shape.weighers) {
     const at = weigher.changesAt === undefined ? null : changeOf(weigher, facts);
-    if (at !== null && at > view.now) lookAgainAt(view, root, at);
+    if (at !== null && at > view.now) lookAgainAfter(view, root, at - view.now);
   }
   own.rank(slot, root, host.cell, weight);
 }

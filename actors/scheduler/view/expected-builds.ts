@@ -3,7 +3,7 @@
 import { PassingMap } from '../../passing-map.ts';
 
 export class ExpectedBuilds {
-  /** When the host of each was claimed, ms since the epoch, oldest first; by the root of the host. */
+  /** When the host of each was claimed, by the clock that nobody sets, oldest first; by the root of the host. */
   readonly #on = new PassingMap<string, Map<string, number>>();
   readonly #rootOf = new PassingMap<string, string>();
 

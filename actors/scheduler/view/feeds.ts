@@ -17,7 +17,7 @@ export interface Follower {
   sequence: number;
   /** The question that is under way for the whole, or null; answers to other questions are old. */
   ask: number | null;
-  /** When the feed was last heard, or may have been by a scheduler that was held up, ms since the epoch. */
+  /** When the feed was last heard, or may have been by a scheduler that was held up, by the clock that nobody sets. */
   heardAt: number;
   /** When it was last heard for certain, ms since the epoch. */
   saidAt: number;

@@ -2,6 +2,7 @@
 // claims are on their way to be built there; and the passing of time, which makes some of it count less.
 
 import type { Allocation } from '../../../machines/instance-build.ts';
+import type { Turn } from '../../actor.ts';
 import type { HostState, HostStats, HostsChanged, HostsPage } from '../../messages/scheduler.ts';
 import type { Provider } from '../../placement/providers.ts';
 import type { HostFacts } from './host-facts.ts';
@@ -80,7 +81,7 @@ function counted(view: View, root: string, stats: HostStats): HostStats {
   if (!view.statsMatter) return stats;
   // A cell knows of more where what an instance holds was taken from it by a caller of the Placement API.
   const instances = Math.max(view.providers.get(root)?.tenants ?? 0, stats.instances);
-  const builds = stats.builds + view.expected.countOn(root, view.now - EXPECTED_MS);
+  const builds = stats.builds + view.expected.countOn(root, view.steady - EXPECTED_MS);
   return instances === stats.instances && builds === stats.builds ? stats : { ...stats, instances, builds };
 }
 
@@ -90,8 +91,8 @@ function counted(view: View, root: string, stats: HostStats): HostStats {
  */
 export function promiseBuild(view: View, instance: string, root: string, allocations: readonly Allocation[]): void {
   if (view.statsMatter) {
-    view.expected.add(instance, root, view.now);
-    lookAgainAt(view, root, view.now + EXPECTED_MS);
+    view.expected.add(instance, root, view.steady);
+    lookAgainAfter(view, root, EXPECTED_MS);
     noteChange(view, root);
   }
   promise(view, root, allocations, 1);
@@ -120,21 +121,30 @@ const EXPECTED_MS = 3_000;
 const DUE_STEP_MS = 1_000;
 
 /** Has a host weighed anew when the time has come. */
-export function lookAgainAt(view: View, root: string, at: number): void {
-  const step = Math.ceil(at / DUE_STEP_MS) * DUE_STEP_MS;
+export function lookAgainAfter(view: View, root: string, afterMs: number): void {
+  const step = Math.ceil((view.steady + afterMs) / DUE_STEP_MS) * DUE_STEP_MS;
   const known = view.due.get(root);
-  if (known !== undefined && known <= step && known > view.now) return;
+  if (known !== undefined && known <= step && known > view.steady) return;
   view.due.set(root, step);
   if (step < view.nextDue) view.nextDue = step;
 }
 
+/** By so much the time of day may be put right, ms, before whatever goes by it is weighed anew. */
+const SET_BY_MS = 1_000;
+
 /** Lets the time be known: hosts that were waiting for it are weighed anew. */
-export function passTime(view: View, now: number): void {
+export function passTime(view: View, { now, steady }: Pick<Turn<never>, 'now' | 'steady'>): void {
   view.now = now;
-  if (now < view.nextDue) return;
+  view.steady = steady;
+  if (Math.abs(now - steady - view.ahead) >= SET_BY_MS) {
+    view.ahead = now - steady;
+    for (const root of view.due.keys()) view.due.set(root, steady);
+    if (view.due.size > 0) view.nextDue = steady;
+  }
+  if (steady < view.nextDue) return;
   view.nextDue = Number.POSITIVE_INFINITY;
   for (const [root, at] of view.due) {
-    if (at > now) {
+    if (at > steady) {
       view.nextDue = Math.min(view.nextDue, at);
       continue;
     }
@@ -147,7 +157,7 @@ export function passTime(view: View, now: number): void {
 
 /** Forgets what was expected of a host for long enough, and looks again when more is to be forgotten. */
 function forgetExpected(view: View, root: string): void {
-  view.expected.deleteUntil(root, view.now - EXPECTED_MS);
+  view.expected.deleteUntil(root, view.steady - EXPECTED_MS);
   const next = view.expected.oldestOn(root);
-  if (next !== undefined) lookAgainAt(view, root, next + EXPECTED_MS);
+  if (next !== undefined) lookAgainAfter(view, root, next + EXPECTED_MS - view.steady);
 }

@@ -52,11 +52,14 @@ export interface View {
   /** Kept only when a filter or weigher goes by what hosts are doing. */
   readonly expected: ExpectedBuilds;
   statsMatter: boolean;
-  /** When something was last heard to be taken, or a claim to be refused, ms since the epoch. */
+  /** When something was last heard to be taken, or a claim to be refused, by the clock that nobody sets. */
   takenAt: number;
   /** The time that filters and weighers see, ms since the epoch. */
   now: number;
-  /** When hosts are to be weighed anew though nothing is told of them, by root, and the earliest of these times. */
+  /** The same by the clock that nobody sets, and by how much `now` was ahead of it when that was looked at last. */
+  steady: number;
+  ahead: number;
+  /** When hosts are to be weighed anew though nothing is told of them, by root, and the earliest of these times; steady. */
   readonly due: Map<string, number>;
   nextDue: number;
   /** The roots that changed, in order; the rankings follow it. */
@@ -89,6 +92,8 @@ export function emptyView(shards = 1): View {
     statsMatter: true,
     takenAt: Number.NEGATIVE_INFINITY,
     now: 0,
+    steady: 0,
+    ahead: 0,
     due: new Map(),
     nextDue: Number.POSITIVE_INFINITY,
     changes: [],
@@ -177,7 +182,7 @@ function setUsed(view: View, provider: Provider, used: Readonly<Record<string, n
     const before = stock.used;
     stock.used = (used[resourceClass] ?? 0) + (promised?.get(resourceClass) ?? 0);
     if (stock.used < before) view.freed?.add(provider.root);
-    if (stock.used > before) view.takenAt = view.now;
+    if (stock.used > before) view.takenAt = view.steady;
     if (stock.used !== before) isOther = true;
   }
   return isOther;
