@@ -57,6 +57,9 @@ export async function bundle(tests: readonly string[], folder: string): Promise<
       splitting: true,
       format: 'esm',
       platform: 'node',
+      // What there is to read takes most of the time that a process needs to begin.
+      minifyWhitespace: true,
+      legalComments: 'none',
       // It finds its own program by where it is.
       external: ['esbuild'],
       sourcemap: true,

@@ -1,6 +1,6 @@
 // Area: Placement API. The original as an oracle: the same random streams of requests, valid and not, at many
 // microversions, go to python3-placement on SQLite and to ours, and what comes back must be the same. It runs where the
-// distribution's python3-placement is installed (CELLWRIGHT_OPENSTACK=required: it must be). CELLWRIGHT_DIFFERENTIAL_STREAMS tells how many streams; default 4.
+// distribution's python3-placement is installed (CELLWRIGHT_OPENSTACK=required: it must be). CELLWRIGHT_DIFFERENTIAL_STREAMS tells how many streams; default 3.
 
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
@@ -19,7 +19,7 @@ import { nextRequest, type World } from './requests.ts';
 import { chooserOf } from './small-world.ts';
 
 const PYTHON = '/usr/bin/python3';
-const STREAMS = Number(process.env.CELLWRIGHT_DIFFERENTIAL_STREAMS ?? 4);
+const STREAMS = Number(process.env.CELLWRIGHT_DIFFERENTIAL_STREAMS ?? 3);
 const SEED = process.env.CELLWRIGHT_DIFFERENTIAL_SEED ?? 'differential';
 const REQUESTS = 250;
 const MAX_MINOR = 39;

@@ -1,5 +1,5 @@
 // Area: Placement API, several shards. Many callers through several fronts at once, in any order, while shards die: what
-// is one in the deployment stays one, nobody sees half of a change, and nothing is left over. CELLWRIGHT_CHANCE_RUNS tells how many runs; default 60.
+// is one in the deployment stays one, nobody sees half of a change, and nothing is left over. CELLWRIGHT_CHANCE_RUNS tells how many runs; default 40.
 
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
@@ -13,7 +13,7 @@ import { hostOf, SHARDS } from '../../support/shards.ts';
 import { type World, worldOf } from './world.ts';
 
 const test = suite('Placement API, several shards - chance');
-const RUNS = Number(process.env.CELLWRIGHT_CHANCE_RUNS ?? 60);
+const RUNS = Number(process.env.CELLWRIGHT_CHANCE_RUNS ?? 40);
 const STEPS = 14;
 const CALLERS = 4;
 

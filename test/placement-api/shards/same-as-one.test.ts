@@ -1,6 +1,6 @@
 // Area: Placement API, several shards. The same random streams of requests, valid and not, at many microversions, go to
 // a placement of one shard and to one of four, and what comes back must be the same: statuses, words, generations, what
-// there is. Of what has no order the order does not count. CELLWRIGHT_DIFFERENTIAL_STREAMS tells how many streams; default 6.
+// there is. Of what has no order the order does not count. CELLWRIGHT_DIFFERENTIAL_STREAMS tells how many streams; default 4.
 
 import { isDeepStrictEqual } from 'node:util';
 import { suite } from 'uvu';
@@ -12,7 +12,7 @@ import { type Answer, exchange, type Request } from '../differential/exchange.ts
 import { nextRequest, type World } from '../differential/requests.ts';
 import { chooserOf } from '../differential/small-world.ts';
 
-const STREAMS = Number(process.env.CELLWRIGHT_DIFFERENTIAL_STREAMS ?? 6);
+const STREAMS = Number(process.env.CELLWRIGHT_DIFFERENTIAL_STREAMS ?? 4);
 const SEED = process.env.CELLWRIGHT_DIFFERENTIAL_SEED ?? 'shards';
 const SHARDS = 4;
 const REQUESTS = 400;
