@@ -189,7 +189,7 @@ export function cell(options: CellOptions): Actor<CellState, CellMessage, CellRe
       }
       case 'explain': {
         const entry = state.instances.get(message.instance);
-        const view = entry === undefined ? null : explainedEntry(state, entry, viewOf(work, entry));
+        const view = entry === undefined ? null : explainedEntry(work, entry, viewOf(work, entry));
         const spec = entry === undefined ? {} : { spec: entry.build.facts.spec };
         return turn.send(from, { type: 'explained', ask: message.ask, view, ...spec });
       }

@@ -11,11 +11,11 @@ export const RESTED_WAKE = 'rested';
 
 /** Sets a host aside if enough builds in a row have failed on it. Called when a build there has failed. */
 export function restIfFailing(work: Work, hostName: string, reason: string): void {
-  const { failuresBefore, firstMs, mostMs } = work.resting;
+  const { failuresBefore } = work.resting;
   const host = work.state.hosts.get(hostName);
   if (host === undefined || stateOfHost(host) !== 'up') return;
   if (host.failures < (host.onProbation ? 1 : failuresBefore) || !mayRest(work)) return;
-  const until = work.turn.now + Math.min(mostMs, firstMs * 2 ** Math.min(host.rests, 20));
+  const until = work.turn.now + restMs(work, host.rests);
   const count = host.onProbation
     ? 'the first build after its rest'
     : `${host.failures} ${host.failures === 1 ? 'build' : 'builds'} in a row`;
@@ -35,21 +35,28 @@ function mayRest({ state: { hosts }, resting: { share } }: Work): boolean {
   return inService >= 2 && resting < Math.max(1, Math.floor(share * inService));
 }
 
-/** Has a host come back when it has rested, if it rests: at once if that were later than any may, by a clock that was ahead. */
+/** How long a host rests that has rested so often in a row. */
+function restMs({ resting: { firstMs, mostMs } }: Work, rests: number): number {
+  return Math.min(mostMs, firstMs * 2 ** Math.min(rests, 20));
+}
+
+/** Has a host come back when it has rested, if it rests; no later than it may, where that was said by a clock that was ahead. */
 export function restOn(work: Work, host: Host): void {
-  const { turn, resting } = work;
   const { rest } = host.service.context;
   if (rest === null) return;
-  const leftMs = rest.until - turn.now;
-  if (leftMs > resting.mostMs) return hostEvent(work, host.host, { type: 'RESTED' });
-  host.restsUntil = turn.steady + leftMs;
-  turn.wakeAfter(wakeId(RESTED_WAKE, host.host), leftMs);
+  host.restsUntil = work.turn.steady + Math.min(rest.until - work.turn.now, restMs(work, host.rests - 1));
+  wakeRested(work, host);
+}
+
+function wakeRested({ turn }: Work, { host, restsUntil }: Host): void {
+  turn.wakeAfter(wakeId(RESTED_WAKE, host), restsUntil - turn.steady);
 }
 
 export function rested(work: Work, hostName: string): void {
   const host = work.state.hosts.get(hostName);
   const isResting = (host?.service.context.rest ?? null) !== null;
-  // It may have been put back, and set aside again, just now.
-  if (host === undefined || !isResting || work.turn.steady < host.restsUntil) return;
+  if (host === undefined || !isResting) return;
+  // It may have been put back, and set aside again, meanwhile.
+  if (work.turn.steady < host.restsUntil) return wakeRested(work, host);
   hostEvent(work, hostName, { type: 'RESTED' });
 }

@@ -6,7 +6,8 @@ import type { InstanceView, RemovalView } from '../messages/gateway.ts';
 import { present } from '../present.ts';
 import { type Host, stateOfHost, viewOfHost } from './hosts.ts';
 import { destroyingOf, type Removal, type Removals, removalsOf, stateOfRemoval } from './removals.ts';
-import type { CellState, Entry, Trouble } from './state.ts';
+import type { Entry, Trouble } from './state.ts';
+import type { Work } from './work.ts';
 
 export function viewOfEntry(
   cell: string,
@@ -43,7 +44,7 @@ export function viewOfEntry(
 }
 
 /** The same for an explanation: with when its attempts were, what is left of it, and how the hosts are that have to do with it. */
-export function explainedEntry(state: CellState, { build }: Entry, view: InstanceView): InstanceView {
+export function explainedEntry({ state, turn }: Work, { build }: Entry, view: InstanceView): InstanceView {
   const attempts = attemptsOf(build).map((one, position) => ({ ...one, ...view.attempts?.[position] }));
   const told = { ...view, attempts, ...timesOf(build) };
   const left = removalsOf(state, view.instance, view.attempt ?? 0).map(leftOf);
@@ -52,17 +53,18 @@ export function explainedEntry(state: CellState, { build }: Entry, view: Instanc
   const hostsNotUp = [...hosts]
     .map((host) => state.hosts.get(host ?? ''))
     .filter((host) => host !== undefined && stateOfHost(host) !== 'up')
-    .map((host) => notUp(host as Host));
+    .map((host) => notUp(host as Host, turn));
   if (hostsNotUp.length > 0) told.hostsNotUp = hostsNotUp;
   return told;
 }
 
-function notUp(entry: Host): NonNullable<InstanceView['hostsNotUp']>[number] {
+function notUp(entry: Host, turn: Timing['turn']): NonNullable<InstanceView['hostsNotUp']>[number] {
   const { host, state, reason, until } = viewOfHost(entry);
   const { since } = entry;
+  const heardAt = timeTold(entry.heardAt, entry.heard, turn);
   // Of one that said nothing since the cell was away itself, nobody knows when it spoke last.
   const isKnown = state === 'down' && !entry.isUnheard && entry.heardAt > 0;
-  return { host, state, ...present({ reason, since, until, heardAt: isKnown ? entry.heardAt : undefined }) };
+  return { host, state, ...present({ reason, since, until, heardAt: isKnown ? heardAt : undefined }) };
 }
 
 function leftOf(removal: Removal): NonNullable<InstanceView['left']>[number] {

@@ -3,7 +3,7 @@
 import type { Address } from '../actor.ts';
 import { LOST_AFTER_MS } from '../asking-window.ts';
 import { waitMs } from '../builds.ts';
-import type { Selecting, Taking } from '../messages/conductor.ts';
+import type { Awaiting, Selecting, Taking } from '../messages/conductor.ts';
 import { SCHEDULERS } from '../routing.ts';
 import { wakeId } from '../wakes.ts';
 import { BY_NAME_MOST_MS } from './known-schedulers.ts';
@@ -29,7 +29,7 @@ export function wakeRequest(work: Work, request: string, isEarly = false): void 
   if (open === undefined) return;
   if (turn.steady >= endOfRequest(state, open, work)) {
     if (open.parked === undefined) {
-      return failRequest(work, request, { type: 'TIMED_OUT', reason: timedOutBecause(state, open, turn) });
+      return failRequest(work, request, { type: 'TIMED_OUT', reason: timedOutBecause(work, open) });
     }
     if (open.lastUntil !== undefined) return waitedInVain(work, request, open);
     // Why it had no host when it was heard of last may long be true no more; and whoever is at it drops it now.
@@ -77,6 +77,7 @@ export function noteAnswer(work: Work, { request, round }: Pick<Selecting, 'requ
   if (open === undefined) return;
   open.unanswered = 0;
   if (open.round !== round) return;
+  open.awaits = null;
   if (isOfLine) open.inVain = 0;
   else leaveSilentLine(work, request, open, from);
 }
@@ -149,6 +150,7 @@ function askFor(work: Work, request: string): void {
   for (const line of [state.again, state.following, state.unasked]) line.delete(request);
   const open = state.requests.get(request);
   if (open === undefined) return;
+  if (open.awaits?.round !== open.round) open.awaits = null;
   open.round = nextRound(work, request, open);
   open.scheduler = null;
   const endsAt = endOfRequest(state, open, work);
@@ -200,6 +202,12 @@ export function selecting(work: Work, { request, round }: Pick<Selecting, 'reque
   if (open?.round !== round) return;
   open.scheduler = from;
   askAgainLater(work, request, open);
+}
+
+/** A scheduler waits for placement: it may be that alone which is cut off from it, so it is asked for again elsewhere as ever. */
+export function awaiting({ state }: Work, { request, round, shards }: Awaiting, from: Address): void {
+  const open = state.requests.get(request);
+  if (open?.round === round) open.awaits = { scheduler: from, round, shards };
 }
 
 /** A scheduler takes a round: the first that asks has it, however often it asks. */

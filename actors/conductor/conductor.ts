@@ -2,8 +2,8 @@
 // cell of the host that was claimed for it. It answers the caller as soon as the request is recorded; everything
 // after happens after the answer, and is done again until it has come to something.
 //
-// It takes: build, delete, show, explain, like-instances, list (from gateways); taking, selecting, selected, no-valid-host, parked
-// (from schedulers); started, ended, removed (from cells); released (from placement). See actors/messages/conductor.ts.
+// It takes: build, delete, show, explain, like-instances, list (from gateways); taking, selecting, awaiting, selected, no-valid-host,
+// parked (from schedulers); started, ended, removed (from cells); released (from placement). See actors/messages/conductor.ts.
 
 import { obligations } from '../../machines/step.ts';
 import type { Actor, Address, Turn, Wake } from '../actor.ts';
@@ -17,6 +17,7 @@ import { readWake } from '../wakes.ts';
 import { workWith } from '../work.ts';
 import {
   askSchedulers,
+  awaiting,
   DOUBT_WAKE,
   noteAnswer,
   noteEnd,
@@ -71,7 +72,14 @@ export interface ConductorOptions {
   readonly parkedAskMs?: number;
 }
 
-const SAID_BY_SCHEDULERS: ReadonlySet<string> = new Set(['taking', 'selected', 'selecting', 'no-valid-host', 'parked']);
+const SAID_BY_SCHEDULERS: ReadonlySet<string> = new Set([
+  'taking',
+  'selected',
+  'selecting',
+  'awaiting',
+  'no-valid-host',
+  'parked',
+]);
 
 const DEFAULTS = {
   requestedMs: 120_000,
@@ -137,6 +145,8 @@ export function conductor(options: ConductorOptions): Actor<ConductorState, Cond
       case 'selecting':
         noteAnswer(work, message, from);
         return selecting(work, message, from);
+      case 'awaiting':
+        return awaiting(work, message, from);
       case 'no-valid-host':
         noteAnswer(work, message, from);
         noteEnd(work, message);

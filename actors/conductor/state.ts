@@ -111,6 +111,8 @@ export interface OpenRequest {
   readonly since?: number | undefined;
   /** Until when it may wait for a host, ms since the epoch; absent: not at all. */
   readonly waitUntil?: number | undefined;
+  /** How long that is, ms; absent of requests that nodes of before this was kept have stored. */
+  readonly mayWaitMs?: number | undefined;
   /** Since when it waits, and why no host had room when it was tried first. */
   parked?: { readonly at: number; readonly reason: string } | undefined;
   /** Why none had room when that was heard last, and of which scheduler, which tries it; not recorded. */
@@ -120,6 +122,8 @@ export interface OpenRequest {
         readonly reason: string;
         readonly decision: string | undefined;
         readonly scheduler: Address;
+        /** When that was by the clock that nobody sets. */
+        readonly heard: number;
       }
     | undefined;
   /** When it ends, as is settled in this life; not recorded. */
@@ -139,6 +143,8 @@ export interface OpenRequest {
   taker: string | null;
   /** The scheduler that has said last that it is at this round; not recorded. */
   scheduler: Address | null;
+  /** The placement shards that had not answered a scheduler, as it said last, in this round or the one before; not recorded. */
+  awaits: { readonly scheduler: Address; readonly round: number; readonly shards: readonly number[] } | null;
   /** When it was asked for last, by the clock that nobody sets; not recorded. */
   askedAt: number;
   /** How often it was asked for since a scheduler has answered anything about it, or ever; not recorded. */
@@ -199,6 +205,7 @@ const UNASKED = {
   isNew: false,
   taker: null,
   scheduler: null,
+  awaits: null,
   askedAt: 0,
   unanswered: 0,
   unansweredSince: 0,
@@ -258,12 +265,17 @@ export function endOfRequest(state: ConductorState, open: OpenRequest, timing: T
 }
 
 /** Another life, whose clock may have been ahead, has said no more than the time of day: nobody looks longer than he may. */
-function endsOf(state: ConductorState, { waiting, waitUntil }: OpenRequest, timing: Timing): Ends {
+function endsOf(state: ConductorState, { waiting, waitUntil, mayWaitMs }: OpenRequest, timing: Timing): Ends {
   const { now, steady } = timing.turn;
   const [first] = waiting;
   const build = entryOf(state, first as string).build as HostedBuild;
   if (waitUntil === undefined) return { unheard: endOfState(build, timing) ?? Number.POSITIVE_INFINITY };
-  return { unheard: steady + (build.deadlineAt ?? waitUntil) - now, waiting: steady + waitUntil - now };
+  const most = mayWaitMs ?? Number.POSITIVE_INFINITY;
+  const mostUnheard = Math.max(most, timing.deadlines.requested ?? 0);
+  return {
+    unheard: steady + Math.min((build.deadlineAt ?? waitUntil) - now, mostUnheard),
+    waiting: steady + Math.min(waitUntil - now, most),
+  };
 }
 
 /** Applies a record and answers the effects, which count only where the record is made. */
@@ -372,7 +384,7 @@ function accept(
     where,
     project,
     alternates,
-    ...(waitUntil === undefined ? {} : { since, waitUntil }),
+    ...(waitUntil === undefined ? {} : { since, waitUntil, mayWaitMs: waitsMs }),
     ...(isOrdered ? { ordered: true } : {}),
     waiting: new Set(instances),
     recorded: 0,
@@ -415,7 +427,10 @@ export interface StoredConductor {
   instances: [string, Omit<Entry, 'build' | 'repeats'> & { build: StoredBuild | null }][];
   requests: [
     string,
-    Pick<OpenRequest, 'spec' | 'where' | 'project' | 'alternates' | 'ordered' | 'since' | 'waitUntil' | 'parked'> & {
+    Pick<
+      OpenRequest,
+      'spec' | 'where' | 'project' | 'alternates' | 'ordered' | 'since' | 'waitUntil' | 'mayWaitMs' | 'parked'
+    > & {
       waiting: string[];
       round?: number;
     },
@@ -430,8 +445,8 @@ function storeEntry(entry: Entry, instance: string): StoredConductor['instances'
 }
 
 function storeRequest(open: OpenRequest, id: string): StoredConductor['requests'][number] {
-  const { spec, where, project, alternates, ordered, since, waitUntil, parked, recorded, waiting } = open;
-  const more = present({ where, project, ordered, since, waitUntil, parked });
+  const { spec, where, project, alternates, ordered, since, waitUntil, mayWaitMs, parked, recorded, waiting } = open;
+  const more = present({ where, project, ordered, since, waitUntil, mayWaitMs, parked });
   return [id, { spec, alternates, ...more, waiting: [...waiting], ...(recorded === 0 ? {} : { round: recorded }) }];
 }
 

@@ -24,7 +24,8 @@ export function viewOf(
   if (build === null) return view;
   if (phase === 'here' && cell === null && open?.parked !== undefined) {
     const { at: since } = open.parked;
-    const { at: asOf, reason } = open.latest ?? open.parked;
+    const { at, reason } = open.latest ?? open.parked;
+    const asOf = timeTold(at, open.latest?.heard ?? null, turn);
     const until = timeTold(open.waitUntil ?? since, open.ends?.waiting ?? null, turn);
     view.waiting = { since, until, reason, asOf };
   }
@@ -48,10 +49,13 @@ export function explanationOf(state: ConductorState, instance: string, entry: En
   const decision = isUndecided ? (open?.latest?.decision ?? entry.decision) : entry.decision;
   const attempts = build === null ? [] : attemptsOf(build);
   const view: InstanceView = { ...viewOf(instance, entry, open, turn), attempts };
-  const scheduler = isUndecided ? open?.scheduler : null;
-  if (typeof scheduler === 'string') view.scheduler = nameOfScheduler(scheduler);
-  const asking = isUndecided && open !== undefined ? askingOf(state, open, turn) : undefined;
-  if (asking !== undefined) view.asking = asking;
+  if (isUndecided && open !== undefined) {
+    const scheduler = open.awaits?.scheduler ?? open.scheduler;
+    if (scheduler !== null) view.scheduler = nameOfScheduler(scheduler);
+    if (open.awaits !== null) view.awaits = [...open.awaits.shards];
+    const asking = askingOf(state, open, turn);
+    if (asking !== undefined) view.asking = asking;
+  }
   return {
     view,
     ...(decision === undefined ? {} : { decision }),

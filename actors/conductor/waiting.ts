@@ -2,7 +2,7 @@
 // scheduler may die with what it knows of them, so each is asked for again now and then, where it waits.
 
 import type { Address } from '../actor.ts';
-import { type HostedBuild, waitMs } from '../builds.ts';
+import { type HostedBuild, timeTold, waitMs } from '../builds.ts';
 import { clipped, MAX_REASON_LENGTH } from '../messages/common.ts';
 import type { ConductorMessage } from '../messages/conductor.ts';
 import type { Select } from '../messages/scheduler.ts';
@@ -177,7 +177,7 @@ export function parked(work: Work, { request, round, reason, decision, hasRoom }
   if (!joinLine(work, request, open, from)) return;
   // It has waited elsewhere before: there it is not wanted any more.
   if (open.latest !== undefined && open.latest.scheduler !== from) stopWaiting(work, request, open);
-  open.latest = { at: turn.now, reason, decision, scheduler: from };
+  open.latest = { at: turn.now, heard: turn.steady, reason, decision, scheduler: from };
   open.repeats = 0;
   const before = waitingBefore(state, request, open);
   if (hasRoom !== true && before >= work.maxParked) {
@@ -208,12 +208,13 @@ export function parked(work: Work, { request, round, reason, decision, hasRoom }
 function tellWaiting(
   { state, turn, scope }: Work,
   request: string,
-  { waiting, waitUntil, parked: told }: OpenRequest,
+  { waiting, waitUntil = 0, ends, parked: told }: OpenRequest,
 ): void {
+  const until = timeTold(waitUntil, ends?.waiting ?? null, turn);
   for (const instance of waiting) {
     const { facts } = entryOf(state, instance).build as HostedBuild;
     const { project, traceparent } = facts;
-    const body = { at: turn.now, instance, request, project, until: waitUntil, reason: told?.reason };
+    const body = { at: turn.now, instance, request, project, until, reason: told?.reason };
     turn.publish({ topic: [...scope, 'waiting', instance], type: 'waiting', body, cause: 'parked', traceparent });
   }
 }
@@ -224,16 +225,17 @@ export function noValidHost(work: Work, { request, round, reason, decision }: No
   if (open?.round !== round) return;
   if (open.lastUntil === undefined) return failRequest(work, request, { type: 'NO_VALID_HOST', reason }, decision);
   if (open.latest !== undefined && open.latest.scheduler !== from) stopWaiting(work, request, open);
-  open.latest = { at: work.turn.now, reason, decision, scheduler: from };
+  open.latest = { at: work.turn.now, heard: work.turn.steady, reason, decision, scheduler: from };
   waitedInVain(work, request, open);
 }
 
 /** The time for which it may wait is over. */
 export function waitedInVain(work: Work, request: string, open: OpenRequest): void {
-  const { latest, parked: told, since = 0, waitUntil = 0 } = open;
+  const { latest, parked: told, since = 0, waitUntil = 0, ends } = open;
   const { at, reason: why } = latest ?? told ?? { at: since, reason: '' };
+  const earlierMs = latest === undefined || ends?.waiting === undefined ? waitUntil - at : ends.waiting - latest.heard;
   // Where no scheduler has answered at last, hosts may stand otherwise by now.
-  const asOf = at >= waitUntil ? 'at last' : `as of ${secondsOf(waitUntil - at)} s before the end`;
+  const asOf = earlierMs <= 0 ? 'at last' : `as of ${secondsOf(earlierMs)} s before the end`;
   const asking = askingOf(work.state, open, work.turn);
   const unanswered = asking === undefined ? '' : ` (${askingWords(asking)})`;
   const waited = `waited ${secondsOf(waitUntil - since)} s in vain; ${asOf}${unanswered}`;

@@ -6,6 +6,7 @@ import type { Start } from '../messages/cell.ts';
 import type { InstanceView } from '../messages/gateway.ts';
 import { nameOfScheduler } from '../routing.ts';
 import type { ConductorState, Entry, OpenRequest } from './state.ts';
+import type { Work } from './work.ts';
 
 /** How long a hand-over is valid, ms: half of the time for which cells remember what is deleted; it is said again long before. */
 const START_VALID_MS = 1_800_000;
@@ -67,10 +68,22 @@ export function askingWords({ times, since, asOf, answersOthers }: Asking): stri
   return answersOthers === undefined ? asked : `${asked}; scheduler '${answersOthers}' has answered others meanwhile`;
 }
 
+/** `placement/1 and placement/2 have`; with one shard, whose number tells nobody anything, `placement has`. */
+function shardWords(shards: readonly number[], placementShards: number): string {
+  if (placementShards === 1) return 'placement has';
+  const names = shards.map((shard) => `placement/${shard}`);
+  return `${names.join(' and ')} ${names.length === 1 ? 'has' : 'have'}`;
+}
+
 /** Why a request has no host when its time is over, and no scheduler has said why. */
-export function timedOutBecause(state: ConductorState, open: OpenRequest, turn: Timing['turn']): string {
-  if (open.scheduler !== null) {
-    return `scheduler '${nameOfScheduler(open.scheduler)}' has come to no end in time: placement may not answer it`;
+export function timedOutBecause({ state, turn, placementShards }: Work, open: OpenRequest): string {
+  const scheduler = open.awaits?.scheduler ?? open.scheduler;
+  if (scheduler !== null) {
+    const why =
+      open.awaits === null
+        ? 'placement may not answer it'
+        : `${shardWords(open.awaits.shards, placementShards)} not answered it`;
+    return `scheduler '${nameOfScheduler(scheduler)}' has come to no end in time: ${why}`;
   }
   const asking = askingOf(state, open, turn);
   if (asking === undefined) return 'no scheduler has come to an end in time: placement may not answer them';

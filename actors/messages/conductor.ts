@@ -86,6 +86,12 @@ export const conductorMessages = {
   }),
   /** The scheduler is at it for some time: it looks for why there is no host, or waits for what comes of others' claims. */
   selecting: message('selecting', { request: Token, round: Type.Integer({ minimum: 1 }) }),
+  /** The scheduler waits, not for the first time, for placement shards that have not answered: it may come to no end. */
+  awaiting: message('awaiting', {
+    request: Token,
+    round: Type.Integer({ minimum: 1 }),
+    shards: Type.Array(Type.Integer({ minimum: 0 }), { minItems: 1 }),
+  }),
   'no-valid-host': message('no-valid-host', {
     request: Token,
     round: Type.Integer({ minimum: 1 }),
@@ -121,4 +127,5 @@ export type Build = Static<typeof conductorMessages.build>;
 export type LikeInstances = Static<(typeof conductorMessages)['like-instances']>;
 export type Taking = Static<typeof conductorMessages.taking>;
 export type Selecting = Static<typeof conductorMessages.selecting>;
+export type Awaiting = Static<typeof conductorMessages.awaiting>;
 export type Selected = Static<typeof conductorMessages.selected>;

@@ -87,6 +87,8 @@ export const InstanceView = Type.Object({
   ),
   /** In an explanation, while no host was found for it: the scheduler that said last that it is at it. */
   scheduler: Type.Optional(Type.String()),
+  /** In an explanation, while no host was found for it: the placement shards that have not answered that scheduler. */
+  awaits: Type.Optional(Type.Array(Type.Integer())),
   /**
    * In an explanation, while no host was found for it and the last question about it has no answer: how often a scheduler was
    * asked since one has answered, and since when; at the time in `asOf`, ms since the epoch.

@@ -77,9 +77,8 @@ function open(work: ShardWork, asked: TransactionMessageOf<'change-together'>, f
 export function pursue(work: ShardWork, transaction: Transaction): void {
   const { id, parts, outcome, brief } = transaction;
   if (transaction.settled) return;
-  const untilMs = endOf(transaction);
-  if (outcome === null && work.turn.now > untilMs) {
-    const message = `not all shards could hold their part within ${untilMs - transaction.at} ms`;
+  if (outcome === null && work.turn.steady > endOf(work, transaction)) {
+    const message = `not all shards could hold their part within ${withinOf(transaction)} ms`;
     return decide(work, transaction, { confirmed: false, refusal: { code: 'not-decided', message } });
   }
   if (outcome === null) holdNext(work, transaction);
@@ -98,15 +97,22 @@ export function pursue(work: ShardWork, transaction: Transaction): void {
   transaction.pursuit.repeats += 1;
 }
 
-function endOf({ at, withinMs = DECIDED_WITHIN_MS }: Transaction): number {
-  return at + withinMs;
+const withinOf = ({ withinMs = DECIDED_WITHIN_MS }: Transaction): number => withinMs;
+
+/** When it is refused if it is not decided: in another life, whose clock may have been ahead, no later than it may. */
+function endOf({ turn }: ShardWork, transaction: Transaction): number {
+  const { at, pursuit } = transaction;
+  const withinMs = withinOf(transaction);
+  pursuit.endsAt ??= turn.steady + Math.min(at + withinMs - turn.now, withinMs);
+  return pursuit.endsAt;
 }
 
 function holdNext(work: ShardWork, transaction: Transaction): void {
   const { id, parts, pursuit, brief } = transaction;
   const { shard, ...content } = parts.find((part) => !pursuit.held.has(part.shard)) as Part;
   const consumers = parts.length === 1 ? content.consumers : changesIn(shard, parts);
-  const order = { type: 'hold', transaction: id, ...content, consumers, expiresAt: endOf(transaction) } as const;
+  const expiresAt = Math.round(work.turn.now + endOf(work, transaction) - work.turn.steady);
+  const order = { type: 'hold', transaction: id, ...content, consumers, expiresAt } as const;
   say(work, placementAddress(shard), brief === true ? { ...order, brief } : order, brief);
 }
 

@@ -35,6 +35,8 @@ interface Pursuit {
   answered: boolean;
   /** How often it was asked for what is owed now. */
   repeats: number;
+  /** When it is refused if it is not decided, by the clock that nobody sets; null: it was not taken up in this life yet. */
+  endsAt: number | null;
 }
 
 export type Outcome = { readonly confirmed: true } | { readonly confirmed: false; readonly refusal: ApiRefusal };
@@ -99,7 +101,7 @@ export function applyTransaction(transactions: Transactions, record: Transaction
 }
 
 function newPursuit(): Pursuit {
-  return { held: new Set(), ended: new Set(), answered: false, repeats: 0 };
+  return { held: new Set(), ended: new Set(), answered: false, repeats: 0, endsAt: null };
 }
 
 function keep({ known, byKey }: Transactions, stored: Stored): void {

@@ -25,7 +25,7 @@ import type { Obstacle } from './ranking/census.ts';
 import { allFiltersFor, type Judged, judge } from './ranking/judging.ts';
 import type { Fleet } from './ranking/ranking.ts';
 import type { Company, Request } from './request.ts';
-import { shardOf } from './rounds.ts';
+import { shardsAwaited } from './rounds.ts';
 import { openOf } from './selecting.ts';
 import type { Asker, Sweep, Work } from './state.ts';
 import { beginSweep } from './sweeps.ts';
@@ -69,7 +69,7 @@ export function fitAsked(work: Work, { ask, count, limit, ...asked }: Fit, from:
           ...(silentShards.length === 0 ? {} : { silentShards: [...silentShards] }),
           ...(untold === 0 ? {} : { untold }),
           ...present({ onNamed, groupRule: toldRuleOf(then.state.view, request.spec) }),
-          ...present({ silence: silencesOf(then.state, { silentCells: told.silentCells, silentShards }) }),
+          ...present({ silence: silencesOf(then, { silentCells: told.silentCells, silentShards }) }),
           advice: [...told.advice],
         });
       },
@@ -154,7 +154,9 @@ export function whyNotAsked(work: Work, asked: WhyNot, from: Address): void {
     // Its cell may have told of it anew since the question came.
     const current = view.hosts.get(host.root) ?? host;
     const claiming = instance === undefined ? undefined : claimOf(now, instance);
-    const awaiting = instance === undefined ? undefined : shardsAwaited(now, instance);
+    const open = instance === undefined ? undefined : openOf(now, instance);
+    const awaited = open === undefined ? [] : shardsAwaited(open, instance as string);
+    const awaiting = awaited.length === 0 ? undefined : awaited;
     const answer = (standing: HostStanding, { turn }: Work) =>
       turn.send(from, { type: 'why-not-told', ask, standing: { ...standing, ...present({ claiming, awaiting }) } });
     const comparison = comparisonOf(now.state, requestOf(asked, company), current, answer);
@@ -202,13 +204,6 @@ function claimOf(work: Work, instance: string): HostStanding['claiming'] {
   const claimed = view.hosts.get(root);
   if (claimed === undefined) return undefined;
   return { cell: claimed.cell, host: claimed.host, shard: placementShardOf(root, view.shards) };
-}
-
-/** The placement shards without whose word nothing is claimed for an instance; undefined: none. */
-function shardsAwaited(work: Work, instance: string): number[] | undefined {
-  const { recalls, locating } = openOf(work, instance) ?? {};
-  const awaited = new Set([...(locating?.waiting ?? []), ...[...(recalls?.get(instance) ?? [])].map(shardOf)]);
-  return awaited.size === 0 ? undefined : [...awaited].sort((one, other) => one - other);
 }
 
 type Refused = Exclude<Judged, { readonly obstacle: null }>;
@@ -273,7 +268,7 @@ function comparisonOf(
       const { cell, host: name } = host;
       const rank = 'obstacle' in own ? {} : { rank: better + 1 };
       const silent = view.silentCells.has(cell) ? { silent: true as const } : {};
-      const since = present({ silence: silencesOf(work.state, silentOf(view, cell, host.root)) });
+      const since = present({ silence: silencesOf(work, silentOf(view, cell, host.root)) });
       done({ cell, host: name, hosts, fits, ...first, ...standing, ...rank, ...silent, ...since }, work);
     },
   };

@@ -62,6 +62,7 @@ function newOpen(work: Work, key: string, asked: Select, from: Address, inTurn: 
     machines: new Map(),
     taker: inTurn?.taker ?? `${work.state.incarnation} ${work.state.asks}`,
     tryNumber: inTurn?.tryNumber ?? FIRST_TRY,
+    endsAt: inTurn?.endsAt ?? work.turn.steady + asked.expiresAt - work.turn.now,
     taken: !isOrdered(work, { asked }),
     recalls: new Map(),
     waiting: new Set(asked.instances),

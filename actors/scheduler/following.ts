@@ -1,13 +1,13 @@
 // Keeping the view by the feeds: what is heard is learned, what was missed is asked for, page by page.
 
-import { waitMs } from '../builds.ts';
+import { timeTold, waitMs } from '../builds.ts';
 import type { ProvidersChanged, ProvidersPage } from '../messages/placement.ts';
 import type { Silence } from '../messages/questions.ts';
 import type { HostsChanged, HostsPage } from '../messages/scheduler.ts';
 import { cellAddress, FEED_BEAT_MS, placementAddress } from '../routing.ts';
 import { wakeId } from '../wakes.ts';
 import { buildsMatter } from './ranking/ranking.ts';
-import type { SchedulerState, Work } from './state.ts';
+import type { Work } from './state.ts';
 import { cellFeed, type Follower, follow, newFollower, placementFeed, type Teller } from './view/feeds.ts';
 import { noteShard, type Silent } from './view/silence.ts';
 import { forgetGenerations, forgetUnlisted, learnChanges, learnProvidersPage, type View } from './view/view.ts';
@@ -93,6 +93,7 @@ function heard(
   }
   follower.heardAt = work.turn.steady;
   follower.saidAt = work.turn.now;
+  follower.said = work.turn.steady;
   if (of.cell === undefined) noteShard(work.state.view, of.shard, false);
   else work.state.view.silentCells.delete(of.cell);
   if (follow(follower, epoch, sequence, tellsNoChange)) resync(work, feed);
@@ -174,11 +175,14 @@ export function noticeSilence(work: Work): void {
 
 /** Since when those are silent of whom nothing was heard lately; undefined when nobody is. */
 export function silencesOf(
-  { followers }: Pick<SchedulerState, 'followers'>,
+  { state: { followers }, turn }: Work,
   { silentCells, silentShards }: Silent,
 ): Silence[] | undefined {
   if (silentCells.length === 0 && silentShards.length === 0) return undefined;
-  const since = (feed: string) => followers.get(feed)?.saidAt ?? 0;
+  const since = (feed: string) => {
+    const { saidAt = 0, said = 0 } = followers.get(feed) ?? {};
+    return saidAt === 0 ? 0 : timeTold(saidAt, said, turn);
+  };
   return [
     ...silentCells.map((cell) => ({ cell, since: since(cellFeed(cell)) })),
     ...silentShards.map((shard) => ({ shard, since: since(placementFeed(shard)) })),

@@ -178,7 +178,7 @@ export function dropEmpty({ state: { parking, view } }: Work, lot: Lot): void {
 export function dropGivenUp(work: Work): void {
   const { parking } = work.state;
   for (const lot of [...parking.lots.values()]) {
-    const givenUp = lot.queue.filter(({ asked }) => asked.expiresAt <= work.turn.now);
+    const givenUp = lot.queue.filter(({ endsAt }) => endsAt <= work.turn.steady);
     for (const { key } of givenUp) unpark(work, key);
     isHeldUp(work, lot);
     dropEmpty(work, lot);

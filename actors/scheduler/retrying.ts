@@ -11,7 +11,7 @@ import { endLocating, learnLocated, locate } from './locating.ts';
 import { locatedForParked } from './parking-others.ts';
 import { locatedForQuestion } from './questioning.ts';
 import { forgiveRefusals } from './rivals.ts';
-import { take } from './rounds.ts';
+import { shardsUnheard, take } from './rounds.ts';
 import { armAgain, close, isOpen, tellSelecting } from './selecting.ts';
 import type { Open, Work } from './state.ts';
 
@@ -20,7 +20,7 @@ export function sayAgain(work: Work, key: string): void {
   const { state, turn } = work;
   const open = state.open.get(key);
   if (open === undefined) return;
-  if (turn.now >= open.asked.expiresAt) return close(work, open);
+  if (turn.steady >= open.endsAt) return close(work, open);
   open.repeats += 1;
   // A second round would have to know from each shard that the first was granted nothing there.
   if (state.isForming) tellSelecting(work, open);
@@ -40,7 +40,16 @@ export function sayAgain(work: Work, key: string): void {
     if (!isOpen(work, open)) return;
   }
   if (endLocating(work, open)) goOnWithAll(work, open);
-  if (isOpen(work, open)) armAgain(work, open);
+  if (!isOpen(work, open)) return;
+  tellAwaiting(work, open);
+  armAgain(work, open);
+}
+
+/** Tells whoever asked which placement shards have not answered: should it come to no end, they are why. */
+function tellAwaiting(work: Work, open: Open): void {
+  const { request, round } = open.asked;
+  const shards = shardsUnheard(work, open);
+  if (shards.length > 0) work.turn.send(open.from, { type: 'awaiting', request, round, shards });
 }
 
 /**

@@ -5,7 +5,7 @@
 
 import { claimsRefused, MAX_CLAIMS_PER_SELECTION } from '../../machines/selection.ts';
 import type { Address } from '../actor.ts';
-import { everyPlacement, placementAddress } from '../routing.ts';
+import { everyPlacement, placementAddress, placementShardOf } from '../routing.ts';
 import type { Open, Resumed, SelectionSnapshot, Work } from './state.ts';
 
 const FIRST = placementAddress(0);
@@ -20,8 +20,8 @@ export interface InTurn extends Resumed {
   readonly turnOfProject: { readonly before: number; readonly now: number };
 }
 
-export function nextTry({ taker, tryNumber }: Open): Resumed {
-  return { taker, tryNumber: tryNumber + 1 };
+export function nextTry({ taker, tryNumber, endsAt }: Open): Resumed {
+  return { taker, tryNumber: tryNumber + 1, endsAt };
 }
 
 /** Asks for the round: what another scheduler claims in another shard would be a second home. */
@@ -61,6 +61,24 @@ export function awaitedOf({ taken, recalls }: Open): Address {
 /** The placement shard that an answer comes from. */
 export function shardOf(from: Address): number {
   return Number(from.slice(from.indexOf('/') + 1));
+}
+
+const inOrder = (shards: Iterable<number>): number[] => [...new Set(shards)].sort((one, other) => one - other);
+
+/** The placement shards without whose word nothing is claimed for an instance. */
+export function shardsAwaited({ recalls, locating }: Open, instance: string): number[] {
+  return inOrder([...(locating?.waiting ?? []), ...[...(recalls.get(instance) ?? [])].map(shardOf)]);
+}
+
+/** The placement shards that have still to answer anything that was said for a request. */
+export function shardsUnheard(work: Work, open: Open): number[] {
+  const { view } = work.state;
+  const claimed = [...open.promised.values()].map(({ provider }) => placementShardOf(provider, view.shards));
+  const givingBack = [...(open.givingBack?.left.values() ?? [])].map(({ to }) => shardOf(to));
+  const recalling = [...open.waiting].filter((instance) => open.machines.get(instance)?.value === 'recalling');
+  const recalled = isOrdered(work, open) || recalling.length === 0 ? [] : [shardOf(FIRST)];
+  const awaited = [...open.waiting].flatMap((instance) => shardsAwaited(open, instance));
+  return inOrder([...claimed, ...givingBack, ...recalled, ...awaited]);
 }
 
 /**

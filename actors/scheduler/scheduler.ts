@@ -215,7 +215,11 @@ export function scheduler(options: SchedulerOptions): Actor<SchedulerState, Sche
     const work = workOf(state, turn);
     state.startedAt = turn.steady;
     state.asks = asksFrom(turn.now);
-    for (const feed of state.followers.keys()) resync(work, feed);
+    state.sweptAt = turn.steady;
+    for (const [feed, follower] of state.followers) {
+      follower.heardAt = turn.steady;
+      resync(work, feed);
+    }
     turn.wakeAfter(wakeId(WARM_WAKE, 'up'), warmUpMs);
     turn.wakeAfter(wakeId(WARM_WAKE, 'through'), warmUpMs * UNHEARD_FOR_WARM_UPS);
     noticeSilence(work);

@@ -59,15 +59,15 @@ function hasRoomForHead(work: Work, lot: Lot): boolean {
 
 function serve(work: Work, lot: Lot): void {
   const { parking } = work.state;
-  const { key, asked, from, taker, tryNumber } = lot.queue[0] as Parked;
+  const { key, asked, from, taker, tryNumber, endsAt } = lot.queue[0] as Parked;
   unpark(work, key);
-  if (asked.expiresAt > work.turn.now) {
+  if (endsAt > work.turn.steady) {
     const before = parking.servedAt.get(lot.project) ?? 0;
     parking.served += 1;
     parking.servedAt.set(lot.project, parking.served);
     parking.serving.set(key, work.turn.steady);
     lot.away.set(key, { place: placeOf(asked), at: work.turn.steady });
-    select(work, asked, from, { taker, tryNumber, turnOfProject: { before, now: parking.served } });
+    select(work, asked, from, { taker, tryNumber, endsAt, turnOfProject: { before, now: parking.served } });
   }
   dropEmpty(work, lot);
 }

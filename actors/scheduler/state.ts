@@ -88,6 +88,8 @@ export interface Open {
   outwaits: number | null;
   /** How often what is not answered was said again. */
   repeats: number;
+  /** When its asker has given it up, by the clock that nobody sets; the time of day that he has said is for placement. */
+  readonly endsAt: number;
 }
 
 /** A question where instances are, which is under way. */
@@ -160,6 +162,8 @@ export interface Sweeping {
 export interface Resumed {
   readonly taker: string;
   readonly tryNumber: number;
+  /** When its asker has given it up, by the clock that nobody sets. */
+  readonly endsAt: number;
 }
 
 /** A request that waits. */

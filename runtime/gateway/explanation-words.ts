@@ -74,8 +74,8 @@ function waitingOf({ waiting }: InstanceView): string[] {
 }
 
 /** That schedulers are asked in vain. One that waits is asked for now and then; that the last question has no answer yet is no news. */
-function askingOf({ asking }: InstanceView, decision: Decision | null): string[] {
-  if (asking === undefined || (decision !== null && asking.times === 1)) return [];
+function askingOf({ asking, awaits }: InstanceView, decision: Decision | null): string[] {
+  if (asking === undefined || awaits !== undefined || (decision !== null && asking.times === 1)) return [];
   return [`${askingWords(asking)}${isNoneThere(asking) ? ': is one running?' : ''}`];
 }
 
@@ -88,9 +88,17 @@ const UNDECIDED =
   'no scheduler has come to a decision on it, so nobody knows whether it would have fitted: see that a scheduler runs and that ' +
   'every placement shard is served (`nats micro ls` lists who is there), then ask for it again with another id';
 
-function noDecision({ instance, state, scheduler, asking, failure }: InstanceView): string {
+/** `scheduler 's' waits for placement/1, which has not answered it: see that ...`. */
+function awaitsWords(scheduler = '', awaits: readonly number[]): string {
+  const shards = awaits.map((shard) => `placement/${shard}`).join(' and ');
+  const [have, they] = awaits.length === 1 ? ['has', 'it is'] : ['have', 'they are'];
+  return `scheduler '${scheduler}' waits for ${shards}, which ${have} not answered it: see that ${they} served (\`nats micro ls\` lists who is there)`;
+}
+
+function noDecision({ instance, state, scheduler, awaits, asking, failure }: InstanceView): string {
   if (failure?.code === ('scheduling-timed-out' satisfies FailureCode)) return UNDECIDED;
   if (state !== 'requested') return 'no decision of a scheduler is on record';
+  if (awaits !== undefined) return `no scheduler has decided on it yet: ${awaitsWords(scheduler, awaits)}`;
   // There is nobody whom `why-not` could ask.
   if (scheduler === undefined && asking !== undefined && isNoneThere(asking))
     return 'no scheduler has decided on it yet';

@@ -203,6 +203,21 @@ test('hosts - one that rests when its cell crashes comes back by its time', () =
   assert.is(viewOfHost(again.state.hosts.get('h1') as never).state, 'up');
 });
 
+test('hosts - one that was put back and set aside again rests until the end of its second rest, though the first ends a moment earlier', () => {
+  const { on, fail, stateOf } = desk();
+  for (const _ of [1, 2, 3, 4, 5]) fail('h1');
+  on.now += 30_000;
+  for (const enabled of [false, true]) on.tell({ type: 'set-host', ask: 1, host: 'h1', enabled });
+  for (const _ of [1, 2, 3, 4, 5]) fail('h1');
+  assert.is(stateOf('h1'), 'set-aside');
+  const endsAt = on.wakes.get('rested h1') ?? 0;
+  on.now += endsAt - on.steady - 1;
+  on.tell({ type: 'wake', id: 'rested h1' });
+  assert.is(stateOf('h1'), 'set-aside');
+  on.pass(1);
+  assert.is(stateOf('h1'), 'up');
+});
+
 test('hosts - one at rest rests no longer by an owner whose clock is behind', () => {
   const { on, fail, actor } = desk();
   for (const _ of [1, 2, 3, 4, 5]) fail('h1');
@@ -210,7 +225,17 @@ test('hosts - one at rest rests no longer by an owner whose clock is behind', ()
   for (const behind of [hour, 2 * hour, 24 * hour]) {
     const next = bench(actor, { address: 'cell/c1', at: on.now - behind, entries: on.entries });
     const isResting = () => viewOfHost(next.state.hosts.get('h1') as never).state === 'set-aside';
-    assert.is(isResting(), false, 'longer than any host rests: at once');
+    const live = (ms: number) => {
+      for (let passed = 0; passed < ms; passed += 1_000) {
+        next.pass(1_000);
+        next.tell({ type: 'echo' });
+        for (const host of ['h1', 'h2', 'h3']) next.tell({ type: 'alive', host, incarnation: 'life-1' });
+      }
+    };
+    live(59_000);
+    assert.ok(isResting());
+    live(1_000);
+    assert.not(isResting(), 'however far its clock is behind');
   }
   const little = bench(actor, { address: 'cell/c1', at: on.now - 5_000, entries: on.entries });
   assert.is(viewOfHost(little.state.hosts.get('h1') as never).state, 'set-aside');

@@ -188,6 +188,9 @@ test('hosts - an explanation tells of hosts that are not up, since when, and of 
   assert.ok(downSince >= heardAt + 15_000 && downSince <= on.now, `${downSince}`);
   const down = [{ host: 'h1', state: 'down', since: downSince, heardAt }];
   assert.equal(explained('web'), { left: undefined, hostsNotUp: down });
+  on.setBack(3_600_000);
+  assert.is(explained('web').hostsNotUp?.[0]?.heardAt, heardAt - 3_600_000, 'by the time of day as it is');
+  on.setBack(-3_600_000);
   const { left, hostsNotUp } = explained('moved');
   assert.equal(hostsNotUp, down, 'also of one where something of it may run');
   const since = left?.[0]?.since ?? 0;

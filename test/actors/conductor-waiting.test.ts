@@ -467,6 +467,41 @@ test('waiting - a scheduler that parks it when its time is over already is told 
   assert.is(viewOf(on, 'web')?.failure?.message, 'waited 300 s in vain; at last: none of 4 hosts');
 });
 
+for (const byMs of [3_600_000, -3_600_000]) {
+  test(`waiting - a request waits for as long as it may, and is told of as is true, while the clock is set by ${-byMs} ms`, () => {
+    const on = desk();
+    on.tell(buildOf('web'));
+    on.pass(5_000);
+    parkedAs(on, 'web');
+    on.setBack(byMs);
+    const waiting = () => viewOf(on, 'web')?.waiting;
+    assert.equal([waiting()?.until, waiting()?.asOf], [on.now + 295_000, on.now]);
+    on.pass(294_000);
+    assert.is(viewOf(on, 'web')?.state, 'requested');
+    on.pass(1_000 + PATIENCE.firstMs);
+    const words = /^waited 300 s in vain; as of 295 s before the end \(.*\): none of 3 hosts$/;
+    assert.match(viewOf(on, 'web')?.failure?.message ?? '', words);
+  });
+}
+
+test('waiting - by an owner whose clock is hours behind a request waits for no longer than it may all in all', () => {
+  for (const isParked of [true, false]) {
+    const on = desk();
+    on.tell(buildOf('web'));
+    if (isParked) parkedAs(on, 'web');
+    const stored = [on.stored()];
+    for (const next of [
+      bench(actor, { at: on.now - 5 * 3_600_000, entries: on.entries }),
+      bench({ ...actor, init: () => actor.restore(stored) }, { at: on.now - 5 * 3_600_000 }),
+    ]) {
+      next.pass(299_000);
+      assert.is(viewOf(next, 'web')?.state, 'requested');
+      next.pass(1_000 + PATIENCE.firstMs);
+      assert.is(viewOf(next, 'web')?.state, 'failed', `parked: ${isParked}`);
+    }
+  }
+});
+
 test('waiting - where nobody answers when its time is over, it is said as of when the reason is', () => {
   const on = desk();
   on.tell(buildOf('web'));

@@ -301,6 +301,50 @@ test('conductor - of a request that fails while a scheduler is at it, it is said
   assert.equal(viewOf(on, 'web')?.failure, { code: 'scheduling-timed-out', message });
 });
 
+for (const [placementShards, shards, why] of [
+  [1, [0], 'placement has'],
+  [3, [1], 'placement/1 has'],
+  [3, [0, 2], 'placement/0 and placement/2 have'],
+] as const) {
+  test(`conductor - of a request that fails while its scheduler waits for placement it is said that ${why} not answered`, () => {
+    const on = bench(conductor({ shard: 0, placementShards, requestedMs: REQUESTED_MS }));
+    on.tell(buildOf('web'));
+    const tellAwaits = (scheduler: string) => {
+      const round = on.state.requests.get('web')?.round ?? 0;
+      on.tell({ type: 'awaiting', request: 'web', round, shards: [...shards] }, scheduler);
+    };
+    const explained = () => sentOf(on.tell({ type: 'explain', ask: 1, instance: 'web' }), 'explained')[0]?.message.view;
+    for (let waited = 0; waited < REQUESTED_MS - 500; waited += 500) {
+      tellAwaits(waited % 1_000 === 0 ? 'scheduler/s' : 'scheduler/t');
+      on.pass(500);
+    }
+    assert.equal([explained()?.scheduler, explained()?.awaits], ['s', shards]);
+    on.pass(500);
+    const message = `scheduler 's' has come to no end in time: ${why} not answered it`;
+    assert.equal(viewOf(on, 'web')?.failure, { code: 'scheduling-timed-out', message });
+  });
+}
+
+test('conductor - a scheduler that waits for placement is asked no less than one that says nothing, and not for ever what stops it', () => {
+  const on = desk();
+  on.tell(buildOf('web'));
+  const views = () => sentOf(on.tell({ type: 'explain', ask: 1, instance: 'web' }), 'explained')[0]?.message.view;
+  const roundOf = () => on.state.requests.get('web')?.round ?? 0;
+  const first = roundOf();
+  on.tell({ type: 'awaiting', request: 'web', round: first, shards: [0] }, 'scheduler/s');
+  assert.equal(views()?.awaits, [0]);
+  on.tell({ type: 'selecting', request: 'web', round: first }, 'scheduler/s');
+  assert.is(views()?.awaits, undefined, 'it went on');
+  on.tell({ type: 'awaiting', request: 'web', round: first, shards: [0] }, 'scheduler/s');
+  const asked = () => on.pass(500).flatMap((turned) => sentOf(turned, 'select')).length;
+  let again = 0;
+  for (let passed = 0; passed < 10_000 && again < 2; passed += 500) again += asked();
+  assert.is(again, 2);
+  assert.is(views()?.awaits, undefined, 'two rounds later nobody has said so');
+  on.tell({ type: 'awaiting', request: 'web', round: first, shards: [0] }, 'scheduler/s');
+  assert.is(views()?.awaits, undefined, 'nor of an earlier round');
+});
+
 test('conductor - what only schedulers say counts of nobody else', () => {
   const on = desk();
   const { request, round } = lastSelect(on.tell(buildOf('web', 1, { waitMs: 600_000 }))).message as never;

@@ -266,6 +266,20 @@ test('waiting - one that is withdrawn is not tried; one that is given up is drop
   assert.is(all.on.state.parking.byRequest.size, 0);
 });
 
+for (const byMs of [3_600_000, -3_600_000]) {
+  test(`waiting - whoever is not given up keeps his place, and who is given up does not, while the clock is set by ${-byMs} ms`, () => {
+    const all = rig('h1', 'h2');
+    const since = all.on.now;
+    all.ask('late', { since, expiresAt: all.on.now + 20_000 });
+    all.ask('here', { since: since + 1, expiresAt: all.on.now + 60_000 });
+    all.on.setBack(byMs);
+    all.pass(15_000);
+    assert.is(all.on.state.parking.byRequest.size, 2);
+    all.pass(20_000);
+    assert.equal([...all.on.state.parking.byRequest.keys()], ['conductor/0 here']);
+  });
+}
+
 test('waiting - two shards of the conductor may have a request of one name: neither is taken for the other', () => {
   const all = rig('h1', 'h2');
   const since = all.on.now;

@@ -108,7 +108,8 @@ test('scheduler - a first member does not wait twice for who keeps its group: th
   const asked = selectOf('web', { vcpu: 1 });
   all.hear({ ...asked, spec: { ...asked.spec, instanceGroup } }, 'conductor/0');
   const wishes = all.said().map(({ message }) => (message as Claim).groupKnown);
-  for (const { sent } of all.on.pass(3_500)) wishes.push(...sent.map(({ message }) => (message as Claim).groupKnown));
+  for (const { sent } of all.on.pass(3_500))
+    wishes.push(...sentOf({ sent }, 'claim').map(({ message }) => message.groupKnown));
   const [first, ...again] = wishes;
   assert.equal(first, { members: 0, others: 0, isFirst: true });
   assert.ok(again.length > 1);

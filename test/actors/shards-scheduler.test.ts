@@ -130,6 +130,33 @@ test('shards - in a later round every shard is asked first what it holds, and no
   assert.ok((claim?.message.order ?? 0) > order);
 });
 
+test('shards - whoever asked is told which have not answered, what is said again each time', () => {
+  const on = schedulerWithAll();
+  const awaited = () =>
+    on
+      .pass(1_100)
+      .flatMap((turned) => sentOf(turned, 'awaiting'))
+      .map(({ to, message: { type: _, ...told } }) => [to, told]);
+  const taker = sentOf(on.tell(selectOf(2), 'conductor/0'), 'taking')[0]?.message.taker ?? '';
+  assert.equal(awaited(), [], 'the round is not its own yet, and that is not up to placement');
+  const recalls = sentOf(on.tell({ type: 'take', request: 'web', round: 2, taker }, 'conductor/0'), 'recall');
+  const order = recalls[0]?.message.order ?? 0;
+  const nothing = { type: 'nothing-held', consumer: 'web', attempt: 1, order } as const;
+  on.tell(nothing, 'placement/1');
+  const told = (shards: number[]) => [['conductor/0', { request: 'web', round: 2, shards }]];
+  on.pass(900);
+  assert.equal(awaited(), told([0, 2]));
+  on.tell(nothing, 'placement/0');
+  const [claim] = sentOf(on.tell(nothing, 'placement/2'), 'claim');
+  const shard = everyPlacement(3).indexOf(claim?.to ?? '');
+  on.pass(2_900);
+  assert.equal(awaited(), told([shard]));
+  const { allocations = [] } = claim?.message ?? {};
+  const granted = { type: 'claim-granted' as const, consumer: 'web', attempt: 1, order: claim?.message.order };
+  on.tell({ ...granted, allocations, usages: [] } as never, claim?.to);
+  assert.equal(awaited(), []);
+});
+
 test('shards - what an earlier round was granted is the home', () => {
   const on = schedulerWithAll();
   const taker = sentOf(on.tell(selectOf(2), 'conductor/0'), 'taking')[0]?.message.taker ?? '';

@@ -222,11 +222,19 @@ test('transactions - asked again with the same key, it is answered as it was', (
   assert.is(on.shards[0]?.state.transactions.count, 1);
 });
 
-test('transactions - with a shard that stays away it is refused after a while, and held by nobody', () => {
+for (const byMs of [0, 3_600_000, -3_600_000]) {
+  const set = byMs === 0 ? '' : `, though the clock is set by ${-byMs} ms`;
+  test(`transactions - with a shard that stays away it is refused after a while, and held by nobody${set}`, () =>
+    isRefused(byMs));
+}
+
+function isRefused(byMs: number): void {
   const on = rig();
   on.say(0, change('one', { a: { 0: 2, 1: 2, 2: 2 } }));
   for (let waits = 0; waits < 20; waits += 1) {
     on.deliver((_, to) => to !== 'placement/2');
+    assert.is(on.answers.length, waits * 2_500 <= 30_000 ? 0 : 1, `after ${waits * 2_500} ms`);
+    if (waits === 0) for (const { setBack } of on.shards) setBack(byMs);
     on.pass(2_500);
   }
   assert.equal(
@@ -242,7 +250,7 @@ test('transactions - with a shard that stays away it is refused after a while, a
   assert.is(on.shards[2]?.state.holds.open.size, 0);
   assert.is([...(on.shards[0]?.state.transactions.known.values() ?? [])][0]?.settled, true);
   on.check();
-});
+}
 
 test('transactions - a change with two parts for one shard is refused', () => {
   const on = rig();

@@ -136,6 +136,18 @@ test('words - of one on which no scheduler has decided, it is not said that none
   assert.equal(linesOf({ answersOthers: 's' }), [`no scheduler has decided on it yet; if one ${tells}`]);
 });
 
+test('words - where a scheduler waits for placement shards, they are what to look at', () => {
+  const view = { instance: 'web', request: 'web', state: 'requested', scheduler: 's', asking: { times: 2, asOf: 9 } };
+  const see = '(`nats micro ls` lists who is there)';
+  assert.equal(wordsOfExplanation({ ...view, awaits: [1] }, null).slice(1), [
+    `no scheduler has decided on it yet: scheduler 's' waits for placement/1, which has not answered it: see that it is served ${see}`,
+  ]);
+  assert.match(
+    wordsOfExplanation({ ...view, awaits: [0, 2] }, null)[1] ?? '',
+    /waits for placement\/0 and placement\/2, which have not answered it: see that they are served/,
+  );
+});
+
 test('words - of an alternate of a build that was aborted it is said why it was not tried', async () => {
   const kept = { at: 0, scheduler: 's', hosts: 9, fits: 9, refused: [], silentCells: [], weights: [], advice: [] };
   const more = { claimsRefused: 0, refusedClaims: [], narrowedBy: [], alternates: ['h2'] };

@@ -62,7 +62,7 @@ export function schedulersOf(hosts: readonly HostWords[], words: readonly Schedu
         letters.push({ from: to, to: from, message: { type: 'take', request, round, taker } });
       } else if (to.startsWith('conductor')) {
         if (message.type === 'selecting') selecting.add(message.request);
-        else answers.push(message as Answer);
+        else if (message.type !== 'awaiting') answers.push(message as Answer);
       } else letters.push({ from, to, message });
     }
   }

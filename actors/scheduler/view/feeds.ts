@@ -19,8 +19,9 @@ export interface Follower {
   ask: number | null;
   /** When the feed was last heard, or may have been by a scheduler that was held up, by the clock that nobody sets. */
   heardAt: number;
-  /** When it was last heard for certain, ms since the epoch. */
+  /** When it was last heard for certain, ms since the epoch, and by the clock that nobody sets. */
   saidAt: number;
+  said: number;
   /** While the whole is asked for: ids named on the pages so far, or by the feed meanwhile. */
   readonly listed: Set<string>;
   /** While the whole is asked for: what the feed told to be gone since, with the number of the change. */
@@ -37,6 +38,7 @@ export function newFollower(of: Teller): Follower {
     ask: null,
     heardAt: 0,
     saidAt: 0,
+    said: 0,
     listed: new Set(),
     goneAt: new Map(),
     complete: false,
