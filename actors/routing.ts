@@ -5,6 +5,7 @@ import type { Address } from './actor.ts';
 /** The one queue group that any scheduler serves. */
 export const SCHEDULERS: Address = 'scheduler';
 
+export const isConductor = (address: Address): boolean => address.startsWith('conductor/');
 export const isScheduler = (address: Address): boolean => address.startsWith(`${SCHEDULERS}/`);
 
 /** The name of a scheduler that has said something, by its own address. */

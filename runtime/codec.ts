@@ -249,7 +249,7 @@ function readJson(bytes: Buffer): unknown {
     const at = /position (\d+)/.exec(String(error))?.[1];
     throw new MalformedError(`the body is not readable JSON${at === undefined ? '' : ` (at character ${at})`}`);
   }
-  const fault = faultInJson(value, 1);
+  const fault = faultInJson(value, 1, hasLongNumber(bytes));
   if (fault !== undefined) {
     const { what, field: path } = fault;
     // Keys are anybody's: they may be long, or break a line.
@@ -272,16 +272,26 @@ interface FaultInJson {
   readonly field?: string;
 }
 
-/** The bounds of MessagePack, which JSON.parse does not keep: depth, keys, well-formed text, finite numbers. */
-function faultInJson(value: unknown, depth: number): FaultInJson | undefined {
+/** Whether there may be a whole number of so many digits that JSON.parse reads another one; in a string it does no harm. */
+const hasLongNumber = (bytes: Buffer): boolean => /\d{16}/.test(bytes.toString('latin1'));
+
+/**
+ * The bounds of MessagePack, which JSON.parse does not keep: depth, keys, well-formed text, finite numbers, and whole ones
+ * that are read as they are.
+ */
+function faultInJson(value: unknown, depth: number, mayBeInexact: boolean): FaultInJson | undefined {
   if (typeof value === 'string')
     return value.search(HALF) === -1 ? undefined : { what: 'a string has half a character' };
-  if (typeof value === 'number') return Number.isFinite(value) ? undefined : { what: 'a number is too large' };
+  if (typeof value === 'number') {
+    if (!Number.isFinite(value)) return { what: 'a number is too large' };
+    const isInexact = mayBeInexact && Number.isInteger(value) && !Number.isSafeInteger(value);
+    return isInexact ? { what: 'an integer is beyond 2^53 - 1' } : undefined;
+  }
   if (typeof value !== 'object' || value === null) return undefined;
   if (depth > MAX_DEPTH) return { what: TOO_DEEP };
   if (Array.isArray(value)) {
     for (let at = 0; at < value.length; at += 1) {
-      const fault = faultInJson(value[at], depth + 1);
+      const fault = faultInJson(value[at], depth + 1, mayBeInexact);
       if (fault !== undefined) return under(String(at), fault);
     }
     return undefined;
@@ -289,7 +299,7 @@ function faultInJson(value: unknown, depth: number): FaultInJson | undefined {
   for (const [key, item] of Object.entries(value)) {
     if (key === '__proto__') return { what: "the key '__proto__' is not allowed", field: key };
     if (key.search(HALF) !== -1) return { what: 'a key has half a character', field: key.replaceAll(HALF, '\uFFFD') };
-    const fault = faultInJson(item, depth + 1);
+    const fault = faultInJson(item, depth + 1, mayBeInexact);
     if (fault !== undefined) return under(key, fault);
   }
   return undefined;

@@ -22,11 +22,14 @@ export function jsonIn(bytes: Uint8Array): unknown {
 
 /**
  * @param text Known to be JSON.
- * @throws MalformedError when a name stands twice in one object.
+ * @throws MalformedError when a name stands twice in one object, with the path to it as its field.
  */
 export function refuseRepeats(text: string): void {
-  const twice = repeatedIn(text);
-  if (twice !== undefined) throw new MalformedError(`the name '${twice}' stands twice in one object`);
+  const path = repeatedIn(text);
+  if (path === undefined) return;
+  const where = path.length === 1 ? '' : `, '${path.slice(0, -1).join('.')}'`;
+  const message = `the name '${path.at(-1)}' stands twice in one object${where}`;
+  throw new MalformedError(message, { field: path.join('.') });
 }
 
 function checked(name: string, value: unknown): unknown {
@@ -35,19 +38,21 @@ function checked(name: string, value: unknown): unknown {
   return value;
 }
 
-/** The first name that stands twice in one object of a text that is known to be JSON. */
-function repeatedIn(text: string): string | undefined {
-  /** The names so far of each object that the reading is in; null for an array. */
-  const inside: (Set<string> | null)[] = [];
-  for (const [token] of text.matchAll(/"(?:[^"\\]+|\\.)*"\s*:?|[{}[\]]/gs)) {
-    if (token === '{') inside.push(new Set());
-    else if (token === '[') inside.push(null);
+/** The path to the first name that stands twice in one object of a text that is known to be JSON. */
+function repeatedIn(text: string): string[] | undefined {
+  /** The objects and arrays that the reading is in: the names so far of an object, and what is read now of each. */
+  const inside: { names: Set<string> | null; at: string | number }[] = [];
+  for (const [token] of text.matchAll(/"(?:[^"\\]+|\\.)*"\s*:?|[{}[\],]/gs)) {
+    const current = inside.at(-1);
+    if (token === '{') inside.push({ names: new Set(), at: '' });
+    else if (token === '[') inside.push({ names: null, at: 0 });
     else if (token === '}' || token === ']') inside.pop();
-    else if (token.endsWith(':')) {
-      const name = JSON.parse(token.slice(0, -1)) as string;
-      const names = inside.at(-1);
-      if (names?.has(name) === true) return name;
-      names?.add(name);
+    else if (token === ',') {
+      if (current !== undefined && typeof current.at === 'number') current.at += 1;
+    } else if (token.endsWith(':') && current !== undefined) {
+      current.at = JSON.parse(token.slice(0, -1)) as string;
+      if (current.names?.has(current.at) === true) return inside.map(({ at }) => String(at));
+      current.names?.add(current.at);
     }
   }
   return undefined;

@@ -163,8 +163,11 @@ export async function startNode(options: NodeOptions): Promise<Node> {
     await Promise.all([...drivers].map(([address, hosted]) => closeDriver(address, hosted)));
     asker.stop();
     await gateway?.answered();
-    if (options.bus === undefined) await bus.close();
-    await server?.stop();
+    try {
+      if (options.bus === undefined) await bus.close();
+    } finally {
+      await server?.stop();
+    }
   }
 
   const node: Node = {
@@ -237,7 +240,8 @@ export async function startNode(options: NodeOptions): Promise<Node> {
     subscriptions.push(...followComingsUp({ bus, subjects, onUp: cameUp, onError }));
     await unlessAborted(play(), options.nats?.signal, 'the start');
   } catch (error) {
-    await node.stop();
+    // Why it does not start is what there is to know.
+    await node.stop().catch((failure) => onError(failure, 'stopping what was started'));
     throw error;
   }
   return node;

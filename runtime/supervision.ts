@@ -4,6 +4,7 @@ import type { Logger } from 'pino';
 import type { Address } from '../actors/actor.ts';
 import type { Clock, Timer } from './clock.ts';
 import { CellwrightError } from './errors.ts';
+import { eachOnce } from './patience.ts';
 
 export interface SupervisionOptions {
   readonly address: Address;
@@ -43,6 +44,7 @@ export function supervision(options: SupervisionOptions): Supervision {
   let pause: Timer | undefined;
   /** Counts the beginnings: what was begun before the last one means nothing any more. */
   let life = 0;
+  let tellOnce = eachOnce(onError);
 
   function restart(): void {
     if (ended) return;
@@ -50,7 +52,7 @@ export function supervision(options: SupervisionOptions): Supervision {
     options.start().catch((error) => {
       if (ended || mine !== life) return;
       if (isFenced(error)) return options.giveUp(error);
-      onError(error, `the restart of '${address}'`);
+      tellOnce(error, `the restart of '${address}'`);
       if (options.countsStarts && !mayRestart()) return options.giveUp(error);
       pause = clock.after(RESTART_PAUSE_MS, restart);
     });
@@ -67,6 +69,7 @@ export function supervision(options: SupervisionOptions): Supervision {
       logger.error({ node, actor: address, error: error.stack }, error.message);
       // Another owner has taken over: what still comes here is for that one.
       if (isFenced(error)) return options.giveUp(error);
+      tellOnce = eachOnce(onError);
       if (clock.monotonic() - failedAt > CALM_MS) restarts = 0;
       failedAt = clock.monotonic();
       if (mayRestart()) return restart();

@@ -3,11 +3,12 @@
 
 import type { Client } from '../client.ts';
 import type { Clock } from '../clock.ts';
+import { CellwrightError } from '../errors.ts';
 import type { Asking } from '../gateway/asking.ts';
 import type { Outbox } from '../outbox.ts';
 import { limitOf } from '../pause.ts';
 import { type Compared, compare } from './compare.ts';
-import { type Finding, keyOf } from './finding.ts';
+import { type Finding, keyOf, type Repair } from './finding.ts';
 import { type Look, lookAround } from './look.ts';
 import { carryOut } from './repair.ts';
 
@@ -51,20 +52,32 @@ const DEFAULTS = { pauseMs: 5_000, overdueMs: 600_000, graceMs: 60_000 } as cons
 const MAX_ROUNDS = 4;
 
 export async function audit(options: AuditOptions): Promise<AuditResult> {
-  const repaired: string[] = [];
+  const repaired = new Set<string>();
+  /** What could not be made certain, and so was left. */
+  const left = new Set<string>();
   for (let round = 1; ; round += 1) {
     const { compared, look } = await confirmed(options);
     const repairs = compared.findings.flatMap((finding) => finding.repairs);
     if (options.repair !== true || repairs.length === 0 || round === MAX_ROUNDS) {
-      return { ...compared, repaired, looked: extentOf(look) };
+      const unknown = [...compared.unknown, ...left];
+      return { ...compared, unknown, repaired: [...repaired], looked: extentOf(look) };
     }
+    left.clear();
     for (const repair of repairs) {
-      const done = await carryOut(repair, options);
-      if (done !== null) repaired.push(done);
+      try {
+        const done = await carryOut(repair, options);
+        if (done !== null) repaired.add(done);
+      } catch (error) {
+        // One that cannot be made certain keeps nobody from mending the others, nor from hearing of it.
+        if (!(error instanceof CellwrightError) || error.code === 'closed') throw error;
+        left.add(`whether '${subjectOf(repair)}' may be mended: ${error.message}`);
+      }
     }
     await limitOf(options.clock, options.pauseMs ?? DEFAULTS.pauseMs, WHAT, options.signal).over;
   }
 }
+
+const subjectOf = (repair: Repair): string => (repair.type === 'release' ? repair.consumer : repair.instance);
 
 /** Looks, and if anything does not add up or was not there, looks again: what is found twice counts. */
 async function confirmed(options: AuditOptions): Promise<{ compared: Compared; look: Look }> {

@@ -5,7 +5,7 @@ import type { Address } from '../../actors/actor.ts';
 import type { InstanceView, RemovalView } from '../../actors/messages/gateway.ts';
 import type { ConsumerState, ProviderState } from '../../actors/messages/placement.ts';
 import type { HostState } from '../../actors/messages/scheduler.ts';
-import { cellAddress, computeAddress, everyPlacement } from '../../actors/routing.ts';
+import { cellAddress, computeAddress, everyPlacement, isConductor } from '../../actors/routing.ts';
 import type { Allocation } from '../../machines/instance-build.ts';
 import type { Client } from '../client.ts';
 import type { Clock } from '../clock.ts';
@@ -38,6 +38,8 @@ export interface Look {
   readonly cells: ReadonlyMap<string, CellLook | null>;
   /** All instances as the super conductor knows them. */
   readonly conducted: ReadonlyMap<string, InstanceView> | null;
+  /** The shards of the super conductor that did not answer, where others did: then nothing is said of what the others know. */
+  readonly silentConductors?: readonly string[];
   /** What the drivers say is on their hosts, by `cell/host`; a host that is down or fenced is not asked. */
   readonly driven: ReadonlyMap<string, readonly OnHost[] | null>;
 }
@@ -63,12 +65,12 @@ export async function lookAround(options: LookOptions): Promise<Look> {
   const { asking, client, clock, placementShards = 1 } = options;
   const at = clock.now();
   const placement = await unlessSilent(placementLook(asking, everyPlacement(placementShards)));
-  const conducted = await unlessSilent(conductedBy(client));
+  const { conducted, silentConductors } = (await unlessSilent(conductedBy(client))) ?? NOBODY_TOLD;
   const names = new Set(options.cells);
   for (const { cell } of conducted?.values() ?? []) if (cell !== undefined) names.add(cell);
   const cells = new Map<string, CellLook | null>();
   await Promise.all([...names].map(async (cell) => cells.set(cell, await unlessSilent(cellLook(asking, cell)))));
-  return { at, placement, conducted, cells, driven: await drivenOn(asking, cells) };
+  return { at, placement, conducted, silentConductors, cells, driven: await drivenOn(asking, cells) };
 }
 
 /** Null when nobody answers, or the one who does cannot: that is for a look to note and not for it to fail of. */
@@ -121,12 +123,20 @@ async function providersOf(
   return { providers, epochs };
 }
 
-async function conductedBy(client: Client): Promise<Map<string, InstanceView>> {
+type Conducted = Required<Pick<Look, 'conducted' | 'silentConductors'>>;
+
+const NOBODY_TOLD: Conducted = { conducted: null, silentConductors: [] };
+
+/** All shards or none, as of placement: what a silent one knows would else be taken for what nobody knows. */
+async function conductedBy(client: Client): Promise<Conducted> {
+  let silentConductors: readonly string[] = [];
   const views = await allPages(CONDUCTED_PER_PAGE, async (page) => {
-    const { instances, next } = await client.list(page);
-    return [instances, next];
+    const { instances, next, silent = [] } = await client.list(page);
+    silentConductors = silent.filter(isConductor);
+    return [instances, silentConductors.length > 0 ? null : next];
   });
-  return new Map(views.map((view) => [view.instance, view]));
+  if (silentConductors.length > 0) return { conducted: null, silentConductors };
+  return { conducted: new Map(views.map((view) => [view.instance, view])), silentConductors };
 }
 
 async function cellLook(asking: Asking, cell: string): Promise<CellLook> {

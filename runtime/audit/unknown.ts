@@ -8,7 +8,10 @@ export function unknownIn(look: Look): string[] {
   const unknown: string[] = [];
   if (look.placement === null) unknown.push('placement does not answer: what is held is not known');
   if (look.conducted === null) {
-    unknown.push('the super conductor does not answer: which requests there are is not known');
+    const shards = (look.silentConductors ?? []).map((shard) => `'${shard}'`);
+    const who =
+      shards.length === 0 ? 'the super conductor does' : `${shards.join(', ')} ${shards.length === 1 ? 'does' : 'do'}`;
+    unknown.push(`${who} not answer: which requests there are is not known`);
   }
   for (const [cell, seen] of look.cells) {
     if (seen === null) unknown.push(`cell '${cell}' does not answer: its instances and hosts are not known`);

@@ -137,8 +137,18 @@ export function memoryServer(options: MemoryServerOptions): MemoryServer {
     receivers = [];
     messages = [];
     draining = true;
-    to.forEach((receiver, index) => void receiver.receive(what[index] as BusMessage));
-    draining = false;
+    let next = 0;
+    try {
+      for (const receiver of to) receiver.receive(what[next++] as BusMessage);
+    } finally {
+      draining = false;
+      // After one that threw, the others still have theirs.
+      if (next < to.length) {
+        receivers = [...to.slice(next), ...receivers];
+        messages = [...what.slice(next), ...messages];
+        clock.soon(drain);
+      }
+    }
   };
 
   const pick = ({ members, turn }: QueueGroup<Subscriber>): Subscriber => {

@@ -24,6 +24,8 @@ async function decodeStdin(): Promise<void> {
     chunks.push(chunk);
   }
   for (const { from, message } of saidIn(Buffer.concat(chunks), MAX_BYTES)) {
-    console.log(JSON.stringify(from === '' ? message : { from, ...message }));
+    // Some say of themselves where something is from: what the frame says must not hide that, nor be hidden by it.
+    const said = from === '' ? message : 'from' in message ? { from, message } : { from, ...message };
+    console.log(JSON.stringify(said));
   }
 }

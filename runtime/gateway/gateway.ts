@@ -197,7 +197,7 @@ export function gatewayOf(options: GatewayOptions): Gateway {
         const inStep = pacing.behind();
         if (inStep !== null) await inStep;
         // A deletion has its own place in that line: it would else wait for the build, and then for its turn.
-        const inLine = verb === 'delete' ? null : behindBuild(id);
+        const inLine = verb === 'delete' || verb === 'fit' ? null : behindBuild(id);
         if (inLine !== null) await inLine;
       }
       const body = await verbs[verb](request as never, traceparent);

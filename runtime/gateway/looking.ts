@@ -21,6 +21,8 @@ const DEFAULT_LIMIT = 100;
 const MAX_ADVISED = 100;
 /** How long to wait for a cell, ms: whoever looks would rather hear that it is silent than wait for its next owner. */
 export const SILENT_CELL_MS = 2_000;
+/** The same, when most of the time that clients have was spent on a silent conductor shard. */
+const SILENT_CELL_AT_LAST_MS = 1_000;
 
 /** The answer to `list`. */
 export interface ListAnswer {
@@ -125,19 +127,20 @@ export function lookingOf({ asking, conductorShards }: LookingOptions): Looking 
     const instances = fitting(told.slice(0, limit), (view) => view);
     const more = told.length > instances.length || ends.length > 0;
     const next = more ? (instances.at(-1)?.instance ?? null) : null;
-    const silentCells = await silentCellsOf(instances);
+    const isLate = silent.length > 0;
+    const silentCells = await silentCellsOf(instances, isLate ? SILENT_CELL_AT_LAST_MS : SILENT_CELL_MS);
     silent.push(...silentCells.map(cellAddress));
     const known = instances.map((view) =>
       view.state !== 'deleted' && silentCells.includes(view.cell ?? '') ? unknownOf(view) : view,
     );
-    return { instances: await advisedInPage(known), next, ...(silent.length === 0 ? {} : { silent }) };
+    return { instances: isLate ? known : await advisedInPage(known), next, ...(silent.length === 0 ? {} : { silent }) };
   }
 
   /** Which cells of these instances do not answer. */
-  async function silentCellsOf(instances: readonly InstanceView[]): Promise<string[]> {
+  async function silentCellsOf(instances: readonly InstanceView[], waitMs: number): Promise<string[]> {
     const cells = [...new Set(instances.map(({ cell }) => cell).filter((cell) => cell !== undefined))];
     const answers = await Promise.allSettled(
-      cells.map((cell) => asking.ask(cellAddress(cell), { type: 'list-hosts', limit: 1 }, 'hosts', SILENT_CELL_MS)),
+      cells.map((cell) => asking.ask(cellAddress(cell), { type: 'list-hosts', limit: 1 }, 'hosts', waitMs)),
     );
     return cells.filter((_, position) => {
       const answer = answers[position];

@@ -112,8 +112,11 @@ export function keeperOf(options: KeeperOptions): Keeper {
     events.push(...told);
     if (stepping) return;
     stepping = true;
-    for (let event = events.shift(); event !== undefined; event = events.shift()) take(event);
-    stepping = false;
+    try {
+      for (let event = events.shift(); event !== undefined; event = events.shift()) take(event);
+    } finally {
+      stepping = false;
+    }
   }
 
   function take(event: OwnershipEvent): void {

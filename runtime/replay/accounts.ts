@@ -4,6 +4,7 @@
 import type { InstanceView } from '../../actors/messages/gateway.ts';
 import { type Arrival, instanceIds } from '../workload/workload.ts';
 import type { Census } from './census.ts';
+import type { Refusal } from './player.ts';
 
 interface KindAccount {
   requested: number;
@@ -28,8 +29,8 @@ export interface Accounts extends Readonly<KindAccount> {
 export interface AccountsInput {
   readonly arrivals: Iterable<Arrival>;
   readonly census: Pick<Census, 'conducted' | 'inCells'>;
-  /** The requests that the API did not take, with the code of its last answer. */
-  readonly refused: ReadonlyMap<string, string>;
+  /** The requests that the API did not take, with its last answer. */
+  readonly refused: ReadonlyMap<string, Refusal>;
 }
 
 type Standing =
@@ -83,12 +84,13 @@ function isFinal({ state }: InstanceView): boolean {
 function standingOf(
   conducted: InstanceView | undefined,
   inCell: InstanceView | undefined,
-  refusedCode: string | undefined,
+  refusal: Refusal | undefined,
 ): Standing {
   if (conducted === undefined) {
     if (inCell !== undefined) return { outcome: 'missing', told: 'a cell has it, no conductor knows it' };
-    if (refusedCode === undefined) return { outcome: 'missing', told: 'no conductor knows it' };
-    return { outcome: 'failed', reason: `refused-${refusedCode}`, message: 'the API did not take the request' };
+    if (refusal === undefined) return { outcome: 'missing', told: 'no conductor knows it' };
+    const message = `the API did not take the request: ${refusal.message}`;
+    return { outcome: 'failed', reason: `refused-${refusal.code}`, message };
   }
   if (conducted.state === 'deleted') {
     return inCell === undefined ? { outcome: 'deleted' } : { outcome: 'unfinished', told: `still ${inCell.state}` };

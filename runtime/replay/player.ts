@@ -33,9 +33,12 @@ export interface PlayerOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
+/** Why the API did not take a request. */
+export type Refusal = Pick<CellwrightError, 'code' | 'message'>;
+
 export interface Played {
-  /** The requests that the API did not take, with the code of its last answer. */
-  readonly refused: ReadonlyMap<string, string>;
+  /** The requests that the API did not take, with its last answer. */
+  readonly refused: ReadonlyMap<string, Refusal>;
   /** The instances whose delete the API did not take, with the code of its last answer. */
   readonly undeleted: ReadonlyMap<string, string>;
 }
@@ -62,7 +65,7 @@ export async function play(arrivals: Iterable<Arrival>, options: PlayerOptions):
     hasFailed,
     signal,
   } = options;
-  const refused = new Map<string, string>();
+  const refused = new Map<string, Refusal>();
   const undeleted = new Map<string, string>();
   /** Builds that have no answer yet: a delete must not overtake its build. */
   const asking = new Map<string, Promise<void>>();
@@ -70,7 +73,7 @@ export async function play(arrivals: Iterable<Arrival>, options: PlayerOptions):
 
   async function build(arrival: Arrival): Promise<void> {
     const fault = await patiently(() => client.build(requestOf(arrival, alternates)), clock, signal);
-    if (fault !== null) refused.set(arrival.id, fault.code);
+    if (fault !== null) refused.set(arrival.id, fault);
   }
 
   function begin(arrival: Arrival): Promise<void> {

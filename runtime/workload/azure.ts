@@ -3,6 +3,7 @@
 // lives, is drawn from the seed. Periods are decoded as they are walked: only the text of the files stays in memory.
 
 import { join } from 'node:path';
+import { MAX_COUNT } from '../../actors/messages/common.ts';
 import { MalformedError } from '../errors.ts';
 import { type Random, seededRandom } from '../random.ts';
 import {
@@ -75,8 +76,11 @@ export function azureWorkload(options: AzureOptions): Workload {
             const ends = endOf(fate, atMs, traceEndMs, bins, draws, period);
             return ends !== undefined && ends < endMs ? ends : undefined;
           });
-          const id = `batch-${batchNumber}-${letter}`;
-          yield { atMs, id, count: machines.length, endAtMs, ...flavor };
+          for (let first = 0; first < machines.length; first += MAX_COUNT) {
+            const part = first === 0 ? '' : `-part${first / MAX_COUNT + 1}`;
+            const ends = endAtMs.slice(first, first + MAX_COUNT);
+            yield { atMs, id: `batch-${batchNumber}-${letter}${part}`, count: ends.length, endAtMs: ends, ...flavor };
+          }
         }
       }
     }
@@ -109,6 +113,8 @@ interface Period extends Place {
 type Batch = Map<string, string[]>;
 
 function batchesOf(period: Period): Batch[] {
+  // A period in which nobody arrives.
+  if (period.flavors === '' && period.fates === '') return [];
   const letters = period.flavors.split(',');
   const fates = period.fates.split(',');
   if (letters.length !== fates.length) throw wrong(period, 'has another number of items than the file of lifetimes');
@@ -185,9 +191,12 @@ function readPeriods(flavorFile: string, fateFile: string): Period[] {
   const flavorLines = linesOf(flavorFile);
   const fateLines = linesOf(fateFile);
   if (flavorLines.length !== fateLines.length) {
-    throw new MalformedError(`'${flavorFile}' and '${fateFile}' do not have the same number of lines`);
+    throw new MalformedError(`'${flavorFile}' and '${fateFile}' do not have the same number of lines`, {
+      field: fateFile,
+    });
   }
   const firstS = Number.parseInt(flavorLines[0] ?? '', 10);
+  if (Number.isNaN(firstS)) throw wrong({ file: flavorFile, line: 1 }, 'does not start with a time in seconds');
   return flavorLines.map((text, index) => {
     const line = index + 1;
     const stamp = `${firstS + index * PERIOD_S} `;
@@ -205,9 +214,9 @@ function readPeriods(flavorFile: string, fateFile: string): Period[] {
 function linesOf(file: string): string[] {
   const lines = readTrace(file)
     .replace(/^\uFEFF/, '')
-    .trimEnd()
+    .replace(/[\r\n]+$/, '')
     .split(/\r?\n/);
-  if (lines[0] === '') throw new MalformedError(`'${file}' is empty`);
+  if (lines.length === 1 && lines[0]?.trim() === '') throw new MalformedError(`'${file}' is empty`);
   return lines;
 }
 

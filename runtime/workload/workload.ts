@@ -118,7 +118,7 @@ export function checkUntil(untilMs: number | undefined): void {
 /** That a trace is left with something to play. */
 export function checkAnyArrives(requests: number, untilMs: number | undefined): void {
   if (requests > 0 || untilMs === undefined) return;
-  const message = `'untilMs' leaves nothing to play: no request of the trace arrives before second ${untilMs / 1_000}`;
+  const message = `nothing is left to play: no request of the trace arrives before second ${untilMs / 1_000}`;
   throw new MalformedError(message, { field: 'untilMs' });
 }
 

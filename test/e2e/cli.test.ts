@@ -249,6 +249,9 @@ test('decode - a frame becomes a line for each message, other bodies one line', 
       .map((line) => JSON.parse(line)),
     messages.map((message) => ({ from: 'compute/c1/h1', ...message })),
   );
+  const ofItsOwn = { type: 'told', from: 'somebody' };
+  const both = await run(['decode'], encode([{ from: 'gateway/g', messages: [ofItsOwn] }]));
+  assert.equal(JSON.parse(both.out), { from: 'gateway/g', message: ofItsOwn });
   assert.is((await run(['decode'], encode({ request: 'web' }))).out, '{"request":"web"}\n');
   assert.is((await run(['decode'], Buffer.from(' {"id": "web"}'))).out, '{"id":"web"}\n');
   assert.equal(await run(['decode'], new Uint8Array(0)), { code: 0, out: '', err: '' });

@@ -3,10 +3,13 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { InstanceView } from '../../actors/messages/gateway.ts';
+import { type AuditOptions, audit } from '../../runtime/audit/audit.ts';
 import type { Repair } from '../../runtime/audit/finding.ts';
 import { carryOut, type RepairTools } from '../../runtime/audit/repair.ts';
-import { CellwrightError } from '../../runtime/errors.ts';
-import { view } from '../support/doctored.ts';
+import { CellwrightError, TimeoutError } from '../../runtime/errors.ts';
+import { systemClock } from '../../runtime/system-clock.ts';
+import { holds, provider, view } from '../support/doctored.ts';
+import { failureOf } from '../support/until.ts';
 
 const test = suite('audit, repairs');
 
@@ -36,6 +39,62 @@ test('audit - before anything is taken it is asked once more whether somebody ha
   assert.equal(await carriedOut(destroy, { attempt: 3 }), ['destroy to compute/c1/h1']);
   for (const attempt of [1, 2])
     assert.equal(await carriedOut(destroy, { attempt }), [], 'it is, or may be, the living one');
+});
+
+/** Two instances that nobody knows hold something on the one host that there is, until placement is asked to give it back. */
+function leaking(show: (id: string) => Promise<InstanceView>) {
+  const clock = systemClock();
+  const held = new Set(['ghost-1', 'ghost-2']);
+  const host = { host: 'h1', provider: 'p-h1', state: 'up' };
+  const asking = {
+    address: 'gateway/audit',
+    async ask(_: string, { type }: { type: string }) {
+      const next = null;
+      switch (type) {
+        case 'list-providers':
+          return { providers: [provider('p-h1', held.size)], epoch: 1, next };
+        case 'list-consumers':
+          return { consumers: [...held].map((one) => holds(one, [1, 'p-h1'])), next };
+        case 'list-hosts':
+          return { hosts: [host], next };
+        case 'list-removals':
+          return { removals: [], next };
+        case 'list':
+          return { instances: [], next };
+        default:
+          return { running: [] };
+      }
+    },
+  };
+  const client = { list: async () => ({ instances: [], next: null }), show };
+  const outbox = { send: (_: string, __: string, { consumer }: { consumer: string }) => held.delete(consumer) };
+  const options = { asking, client, outbox, clock, cells: ['c1'], pauseMs: 1, repair: true };
+  return { held, audit: () => audit(options as unknown as AuditOptions) };
+}
+
+test('audit - a repair of which is not known whether it may be done is left, and told; the others are done, each once', async () => {
+  const { held, audit: auditAll } = leaking(async (id) => {
+    if (id === 'ghost-1') throw new TimeoutError("'conductor/1'", 8_000);
+    throw new CellwrightError('not-found', `there is no instance '${id}'`);
+  });
+  const { findings, unknown, repaired } = await auditAll();
+  assert.equal([...held], ['ghost-1']);
+  assert.equal(
+    findings.map(({ what }) => /ghost-\d/.exec(what)?.[0]),
+    ['ghost-1'],
+  );
+  assert.equal(unknown, [
+    "whether 'ghost-1' may be mended: 'conductor/1' did not answer within 8000 ms; the outcome is unknown",
+  ]);
+  assert.equal(repaired, ["asked placement to give back all that 'ghost-2' holds"]);
+});
+
+test('audit - what a repair fails of by itself ends it: the connection is gone', async () => {
+  const { held, audit: auditAll } = leaking(async () => {
+    throw new CellwrightError('closed', 'the connection is closed');
+  });
+  assert.match((await failureOf(auditAll)).message, /the connection is closed/);
+  assert.is(held.size, 2);
 });
 
 test.run();

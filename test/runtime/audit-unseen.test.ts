@@ -4,7 +4,10 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { exitCodeOf } from '../../runtime/audit/audit.ts';
+import { compare } from '../../runtime/audit/compare.ts';
+import { type LookOptions, lookAround } from '../../runtime/audit/look.ts';
 import { linesOf } from '../../runtime/cli/perform-audit.ts';
+import { virtualClock } from '../../runtime/virtual-clock.ts';
 import { holds, provider, seen, use } from '../support/doctored.ts';
 
 const test = suite('audit, unseen');
@@ -40,6 +43,25 @@ test('audit - with the super conductor or placement down nothing is guessed', ()
     });
     assert.equal([findings, unknown.length], [[], 1], who);
   }
+});
+
+test('audit - a shard of the super conductor that is silent is named, and the others are not taken for all of it', async () => {
+  const client = {
+    async list() {
+      return { instances: [], next: 'more', silent: ['cell/c9', 'conductor/1'] };
+    },
+  };
+  const asking = {
+    async ask(_: string, { type }: { type: string }) {
+      if (type === 'list-consumers') return { consumers: [], next: null };
+      return { providers: [], epoch: 1, next: null };
+    },
+  };
+  const look = await lookAround({ asking, client, clock: virtualClock(), cells: [] } as unknown as LookOptions);
+  assert.is(look.conducted, null);
+  const { findings, unknown } = compare(look, { overdueMs: 1, graceMs: 1 });
+  assert.equal(findings, []);
+  assert.equal(unknown, ["'conductor/1' does not answer: which requests there are is not known"]);
 });
 
 test('audit - a host that does not say what runs there leaves what is on it unknown', () => {

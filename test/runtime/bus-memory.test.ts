@@ -126,4 +126,23 @@ test('bus memory - a killed client gets nothing more, and its requests never set
   await victim.close();
 });
 
+test('bus memory - one that fails of what it is told keeps nothing from those after it', () => {
+  const clock = virtualClock();
+  const server = memoryServer({ clock, onError() {} });
+  const [one, other] = [server.connect(), server.connect()];
+  const got: string[] = [];
+  one.subscribe('me.unheard', () => {}, {
+    onUnheard() {
+      throw new Error('it failed');
+    },
+  });
+  other.subscribe('a', (message) => got.push(textOf(message)));
+  one.publish('nobody', EMPTY, { reply: 'me.unheard' });
+  for (const body of ['1', '2']) one.publish('a', bytes(body));
+  assert.throws(() => clock.runUntilIdle(), /it failed/);
+  one.publish('a', bytes('3'));
+  clock.runUntilIdle();
+  assert.equal(got, ['1', '2', '3']);
+});
+
 test.run();

@@ -41,7 +41,8 @@ async function served(unreadable: readonly number[], owner = ADDRESS) {
   const server = memoryServer({ clock, onError() {} });
   const [bus, other] = [server.connect(), server.connect()];
   const subjects = subjectsOf();
-  const onError = () => {};
+  const errors: string[] = [];
+  const onError = (error: unknown, what: string) => void errors.push(`${what}: ${(error as Error).message}`);
   const outbox = outboxOf({ bus, clock, subjects, events: false, onError });
   const make = (name: string, on: typeof bus) =>
     hostingOf({
@@ -81,13 +82,14 @@ async function served(unreadable: readonly number[], owner = ADDRESS) {
       await new Promise((resolve) => setImmediate(resolve));
     }
   };
-  return { clock, hosting, rival: make('two', other), taken, told, tell };
+  return { clock, hosting, rival: make('two', other), taken, told, tell, errors };
 }
 
 test('hosting - an actor whose journal cannot be read when it starts again is started later', async () => {
-  const { taken, told, tell, hosting } = await served([2, 3]);
+  const { taken, told, tell, hosting, errors } = await served([2, 3]);
   await tell('bad');
   await tell('good');
+  assert.equal(errors, ["the restart of 'placement/0': no quorum"], 'each reason is told once');
   assert.equal(taken, ['good']);
   assert.equal(told, ['restarted'], 'only when it was');
   await hosting.stop();

@@ -226,7 +226,7 @@ test('player - tries again what may succeed, slower each time, and gives up on t
     '150 build busy',
     '350 build busy',
   ]);
-  assert.equal([...refused], [['wrong', 'malformed']], 'a request that was refused is not deleted either');
+  assert.equal([...refused.keys()], ['wrong'], 'a request that was refused is not deleted either');
   assert.equal([...undeleted], [['busy', 'overloaded']]);
 });
 
@@ -332,11 +332,13 @@ test('accounts - an instance is what its owner says it is, and what nobody answe
   const accounts = accountsOf({
     arrivals: [...arrivals, arrival('refused', 0, [undefined])],
     census: { conducted: new Map(conducted.map((one) => [one.instance, one])), inCells },
-    refused: new Map([['refused', 'malformed']]),
+    refused: new Map([['refused', { code: 'malformed', message: "'id' must be lower-case" }]]),
   });
   const { requested, active, deleted, failed, failedByReason, unfinished, missing } = accounts;
   assert.equal({ requested, active, deleted, failed }, { requested: 10, active: 1, deleted: 1, failed: 3 });
   assert.equal(failedByReason, { 'alternates-exhausted': 1, 'no-valid-host': 1, 'refused-malformed': 1 });
+  const why = "'refused': the API did not take the request: 'id' must be lower-case";
+  assert.is(accounts.examples['refused-malformed'], why);
   assert.equal(unfinished, ["'slow' is building", "'lingering' is still deleting"]);
   assert.equal(
     missing.map((what) => what.split(':')[0]),

@@ -148,7 +148,7 @@ test('workload - openb begins with its first request, and one of which nothing i
   const rows = `${POD_HEADER}a,1,1,0,0,,LS,Running,5,9,5\n`;
   assert.match(
     failureOf(() => readOpenb({ pods: rows, untilMs: 5_000 })),
-    /^untilMs: 'untilMs' leaves nothing to play: no request of the trace arrives before second 5$/,
+    /^untilMs: nothing is left to play: no request of the trace arrives before second 5$/,
   );
 });
 
@@ -270,6 +270,24 @@ test('workload - the azure fleet holds the peak and an eighth more, unless told 
   assert.is(readAzure({}, { hosts: 3 }).hosts.length, 3);
 });
 
+test('workload - in an azure period nobody may arrive, and a batch may be larger than a request', () => {
+  const quiet = readAzure({
+    'v1.dev.txt': '900 b\n1200 \n1500 g\n1800 \n',
+    'v1.dev.c2100000.txt': '900 U0\n1200 \n1500 C1\n1800 \n',
+  });
+  assert.equal([quiet.requested, quiet.endMs], [2, 1_200_000]);
+  const of = (item: string, count: number) => `900 ${Array<string>(count).fill(item).join(',')}\n`;
+  const large = readAzure({ 'v1.dev.txt': of('b', 2_001), 'v1.dev.c2100000.txt': of('C0', 2_001) });
+  assert.equal(
+    large.arrivals.map(({ id, count, endAtMs }) => [id, count, endAtMs.length]),
+    [
+      ['batch-1-b', 1_000, 1_000],
+      ['batch-1-b-part2', 1_000, 1_000],
+      ['batch-1-b-part3', 1, 1],
+    ],
+  );
+});
+
 test('workload - azure errors name file and line', () => {
   const failure = (change: Partial<typeof AZURE>) => failureOf(() => readAzure(change));
   assert.match(failure({ 'flav_map.txt': '1,2 b\n1;2 g\n' }), /flav_map\.txt' line 2/);
@@ -298,6 +316,10 @@ test('workload - azure errors name file and line', () => {
   const fates = AZURE['v1.dev.c2100000.txt'].replace('C2', 'X2');
   assert.match(failure({ 'v1.dev.c2100000.txt': fates }), /c2100000\.txt' line 1: 'X2' is no lifetime/);
   assert.match(failure({ 'v1.dev.txt': '' }), /is empty/);
+  for (const first of ['', 'b,|,b,g,b,|']) {
+    const shown = failure({ 'v1.dev.txt': `${first}\n1200 g\n1500 b,b\n` });
+    assert.match(shown, /v1\.dev\.txt' line 1: does not start with a time in seconds/);
+  }
 });
 
 test.run();
