@@ -159,7 +159,8 @@ export interface Timing {
 /**
  * When the state that a build is in times out, by the clock that nobody sets; null when it may last. It is settled when
  * this is asked first, as the state is entered, or is read: another life has said no more than the time of day. Its clock
- * may have been ahead, so that no state lasts longer than it may; one that was behind cannot be told from time that passed.
+ * may have been ahead, so that no state lasts longer than it may from now on; one that was behind cannot be told from time
+ * that passed.
  */
 export function endOfState(build: HostedBuild, { turn, deadlines }: Timing): number | null {
   if (build.deadlineAt === null) return null;

@@ -8,6 +8,7 @@ import { isUtf8 } from 'node:buffer';
 import { Packr, RESET_BUFFER_MODE } from 'msgpackr/pack';
 import { present } from '../actors/present.ts';
 import { CellwrightError, MalformedError, messageOf } from './errors.ts';
+import { isTold } from './json-text.ts';
 import { faultIn, MAX_DEPTH } from './messagepack.ts';
 import { MARK, readExactly } from './messagepack-reader.ts';
 
@@ -249,12 +250,10 @@ function readJson(bytes: Buffer): unknown {
     const at = /position (\d+)/.exec(String(error))?.[1];
     throw new MalformedError(`the body is not readable JSON${at === undefined ? '' : ` (at character ${at})`}`);
   }
-  const fault = faultInJson(value, 1, hasLongNumber(bytes));
+  const fault = faultInJson(value, 1, hasLongInteger(bytes));
   if (fault !== undefined) {
     const { what, field: path } = fault;
-    // Keys are anybody's: they may be long, or break a line.
-    const isTold = path !== undefined && path.length <= MAX_PATH_LENGTH && !/\p{Cc}/u.test(path);
-    const field = isTold ? path : undefined;
+    const field = path !== undefined && isTold(path) ? path : undefined;
     const where = field === undefined ? '' : ` in the field '${field}'`;
     throw new MalformedError(`the body is not readable JSON: ${what}${where}`, present({ field }));
   }
@@ -263,17 +262,27 @@ function readJson(bytes: Buffer): unknown {
 
 const TOO_DEEP = `it is nested deeper than ${MAX_DEPTH}`;
 
-/** The longest path to a fault that is told. */
-const MAX_PATH_LENGTH = 256;
-
 interface FaultInJson {
   readonly what: string;
   /** The path to it, such as `resources.VCPU`; absent of the whole. */
   readonly field?: string;
 }
 
-/** Whether there may be a whole number of so many digits that JSON.parse reads another one; in a string it does no harm. */
-const hasLongNumber = (bytes: Buffer): boolean => /\d{16}/.test(bytes.toString('latin1'));
+const JSON_STRING = /"(?:[^"\\]|\\.)*"/gs;
+/** Digits of a whole number that is written as one; a fraction, or one with an exponent, is as near as can be said. */
+const LONG_INTEGER = /(?<![\d.eE+])(\d{16,})(?![\d.eE])/g;
+const MOST_DIGITS = String(Number.MAX_SAFE_INTEGER);
+
+/** Whether a whole number is written, outside of any string, of which JSON.parse may read another one. */
+function hasLongInteger(bytes: Buffer): boolean {
+  const text = bytes.toString('latin1');
+  // Hardly any has so many digits in a row.
+  if (!/\d{16}/.test(text)) return false;
+  for (const [, digits = ''] of text.replace(JSON_STRING, '""').matchAll(LONG_INTEGER)) {
+    if (digits.length > MOST_DIGITS.length || digits > MOST_DIGITS) return true;
+  }
+  return false;
+}
 
 /**
  * The bounds of MessagePack, which JSON.parse does not keep: depth, keys, well-formed text, finite numbers, and whole ones

@@ -4,6 +4,12 @@
 import { isUtf8 } from 'node:buffer';
 import { MalformedError, messageOf } from './errors.ts';
 
+/** The longest path to a fault that is told. */
+const MAX_PATH_LENGTH = 256;
+
+/** Whether a path to a fault may be told: keys are anybody's, they may be long, or break a line. */
+export const isTold = (path: string): boolean => path.length <= MAX_PATH_LENGTH && !/\p{Cc}/u.test(path);
+
 /** @throws MalformedError in words that are about the text, without the name of a file. */
 export function jsonIn(bytes: Uint8Array): unknown {
   if (!isUtf8(bytes)) throw new MalformedError('it is not text in UTF-8');
@@ -22,14 +28,16 @@ export function jsonIn(bytes: Uint8Array): unknown {
 
 /**
  * @param text Known to be JSON.
- * @throws MalformedError when a name stands twice in one object, with the path to it as its field.
+ * @throws MalformedError when a name stands twice in one object, with the path to it as its field if that can be told.
  */
 export function refuseRepeats(text: string): void {
   const path = repeatedIn(text);
   if (path === undefined) return;
-  const where = path.length === 1 ? '' : `, '${path.slice(0, -1).join('.')}'`;
-  const message = `the name '${path.at(-1)}' stands twice in one object${where}`;
-  throw new MalformedError(message, { field: path.join('.') });
+  const where = path.length === 1 ? '' : `, at '${path.slice(0, -1).join('.')}'`;
+  const message = `the name '${path.at(-1)}' stands twice in one object`;
+  const field = path.join('.');
+  if (!isTold(field)) throw new MalformedError(message);
+  throw new MalformedError(`${message}${where}`, { field });
 }
 
 function checked(name: string, value: unknown): unknown {

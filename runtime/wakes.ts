@@ -9,7 +9,7 @@ import type { Clock, Timer } from './clock.ts';
 const SAID_AGAIN_WITHIN_MS = 200;
 
 /** A wake that comes so little early is in time, ms: sums of times are rounded. */
-const IN_TIME_MS = 1;
+const IN_TIME_MS = 0.01;
 
 interface Armed {
   timer: Timer;

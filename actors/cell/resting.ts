@@ -40,11 +40,12 @@ function restMs({ resting: { firstMs, mostMs } }: Work, rests: number): number {
   return Math.min(mostMs, firstMs * 2 ** Math.min(rests, 20));
 }
 
-/** Has a host come back when it has rested, if it rests; no later than it may, where that was said by a clock that was ahead. */
+/** Has a host come back when it has rested, if it rests: from now on no longer than it was to, by whatever clock that was said. */
 export function restOn(work: Work, host: Host): void {
+  const { now, steady } = work.turn;
   const { rest } = host.service.context;
   if (rest === null) return;
-  host.restsUntil = work.turn.steady + Math.min(rest.until - work.turn.now, restMs(work, host.rests - 1));
+  host.restsUntil = steady + Math.min(rest.until - now, rest.until - (host.since ?? now));
   wakeRested(work, host);
 }
 

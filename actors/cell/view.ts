@@ -59,8 +59,9 @@ export function explainedEntry({ state, turn }: Work, { build }: Entry, view: In
 }
 
 function notUp(entry: Host, turn: Timing['turn']): NonNullable<InstanceView['hostsNotUp']>[number] {
-  const { host, state, reason, until } = viewOfHost(entry);
+  const { host, state, reason, until: recorded } = viewOfHost(entry);
   const { since } = entry;
+  const until = recorded === undefined ? undefined : timeTold(recorded, entry.restsUntil, turn);
   const heardAt = timeTold(entry.heardAt, entry.heard, turn);
   // Of one that said nothing since the cell was away itself, nobody knows when it spoke last.
   const isKnown = state === 'down' && !entry.isUnheard && entry.heardAt > 0;

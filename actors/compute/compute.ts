@@ -161,8 +161,8 @@ function tellTree({ settings: { placementShards }, state: { phase, providers }, 
 }
 
 /**
- * How long it is to the host's own moment in each period. There are few of them, so that of the many computes that one process may have
- * some speak together, and each cell is sent one message by them.
+ * How long it is to the host's own moment in each period. There are few of them, so that of the many computes that one
+ * process may have some speak together, and each cell is sent one message by them.
  */
 function untilBeatMs({ host, heartbeatMs }: Settings, steady: number): number {
   const moment = ((fnv1a(host) % BEAT_MOMENTS) * heartbeatMs) / BEAT_MOMENTS;

@@ -207,7 +207,7 @@ export function selecting(work: Work, { request, round }: Pick<Selecting, 'reque
 /** A scheduler waits for placement: it may be that alone which is cut off from it, so it is asked for again elsewhere as ever. */
 export function awaiting({ state }: Work, { request, round, shards }: Awaiting, from: Address): void {
   const open = state.requests.get(request);
-  if (open?.round === round) open.awaits = { scheduler: from, round, shards };
+  if (open?.round === round) open.awaits = shards.length === 0 ? null : { scheduler: from, round, shards };
 }
 
 /** A scheduler takes a round: the first that asks has it, however often it asks. */

@@ -92,7 +92,7 @@ export interface Entry {
 
 /** When a request ends that has no host by then, by the clock that nobody sets. */
 export interface Ends {
-  /** While it has heard of no scheduler. */
+  /** Unless it waits: of one that may wait, while it has heard of no scheduler. */
   readonly unheard: number;
   /** When it waits for a host; absent of one that may not. */
   readonly waiting?: number;
@@ -264,7 +264,7 @@ export function endOfRequest(state: ConductorState, open: OpenRequest, timing: T
   return open.parked === undefined || waiting === undefined ? unheard : (open.lastUntil ?? waiting);
 }
 
-/** Another life, whose clock may have been ahead, has said no more than the time of day: nobody looks longer than he may. */
+/** Another life, whose clock may have been ahead, has said no more than the time of day: from now on nobody looks longer than he may. */
 function endsOf(state: ConductorState, { waiting, waitUntil, mayWaitMs }: OpenRequest, timing: Timing): Ends {
   const { now, steady } = timing.turn;
   const [first] = waiting;

@@ -86,11 +86,11 @@ export const conductorMessages = {
   }),
   /** The scheduler is at it for some time: it looks for why there is no host, or waits for what comes of others' claims. */
   selecting: message('selecting', { request: Token, round: Type.Integer({ minimum: 1 }) }),
-  /** The scheduler waits, not for the first time, for placement shards that have not answered: it may come to no end. */
+  /** Placement shards have not answered the scheduler in time, so that it may come to no end; none: they have, since that was said. */
   awaiting: message('awaiting', {
     request: Token,
     round: Type.Integer({ minimum: 1 }),
-    shards: Type.Array(Type.Integer({ minimum: 0 }), { minItems: 1 }),
+    shards: Type.Array(Type.Integer({ minimum: 0 })),
   }),
   'no-valid-host': message('no-valid-host', {
     request: Token,

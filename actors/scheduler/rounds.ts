@@ -72,11 +72,13 @@ export function shardsAwaited({ recalls, locating }: Open, instance: string): nu
 
 /** The placement shards that have still to answer anything that was said for a request. */
 export function shardsUnheard(work: Work, open: Open): number[] {
-  const { view } = work.state;
+  const { view, awaitingSearch, awaitingClaims } = work.state;
   const claimed = [...open.promised.values()].map(({ provider }) => placementShardOf(provider, view.shards));
   const givingBack = [...(open.givingBack?.left.values() ?? [])].map(({ to }) => shardOf(to));
   const recalling = [...open.waiting].filter((instance) => open.machines.get(instance)?.value === 'recalling');
-  const recalled = isOrdered(work, open) || recalling.length === 0 ? [] : [shardOf(FIRST)];
+  // One that holds nothing stays in that state while it waits for something else.
+  const isElsewhere = awaitingSearch.has(open.key) || awaitingClaims.has(open.key) || open.gathering !== null;
+  const recalled = isOrdered(work, open) || recalling.length === 0 || isElsewhere ? [] : [shardOf(FIRST)];
   const awaited = [...open.waiting].flatMap((instance) => shardsAwaited(open, instance));
   return inOrder([...claimed, ...givingBack, ...recalled, ...awaited]);
 }

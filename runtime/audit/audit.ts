@@ -53,24 +53,25 @@ const MAX_ROUNDS = 4;
 
 export async function audit(options: AuditOptions): Promise<AuditResult> {
   const repaired = new Set<string>();
-  /** What could not be made certain, and so was left. */
-  const left = new Set<string>();
+  /** What could not be made certain of a finding in the last round, and so was left. */
+  const left = new Map<string, string>();
   for (let round = 1; ; round += 1) {
     const { compared, look } = await confirmed(options);
-    const repairs = compared.findings.flatMap((finding) => finding.repairs);
+    const repairs = compared.findings.flatMap((finding) => finding.repairs.map((repair) => ({ finding, repair })));
     if (options.repair !== true || repairs.length === 0 || round === MAX_ROUNDS) {
-      const unknown = [...compared.unknown, ...left];
+      const unsure = compared.findings.map((finding) => left.get(keyOf(finding))).filter((why) => why !== undefined);
+      const unknown = [...compared.unknown, ...unsure];
       return { ...compared, unknown, repaired: [...repaired], looked: extentOf(look) };
     }
     left.clear();
-    for (const repair of repairs) {
+    for (const { finding, repair } of repairs) {
       try {
         const done = await carryOut(repair, options);
         if (done !== null) repaired.add(done);
       } catch (error) {
         // One that cannot be made certain keeps nobody from mending the others, nor from hearing of it.
         if (!(error instanceof CellwrightError) || error.code === 'closed') throw error;
-        left.add(`whether '${subjectOf(repair)}' may be mended: ${error.message}`);
+        left.set(keyOf(finding), `whether '${subjectOf(repair)}' may be mended: ${error.message}`);
       }
     }
     await limitOf(options.clock, options.pauseMs ?? DEFAULTS.pauseMs, WHAT, options.signal).over;

@@ -196,7 +196,8 @@ export function gatewayOf(options: GatewayOptions): Gateway {
         // It goes on in the same moment as builds do, so that neither overtakes the other.
         const inStep = pacing.behind();
         if (inStep !== null) await inStep;
-        // A deletion has its own place in that line: it would else wait for the build, and then for its turn.
+        // A deletion has its own place in that line: it would else wait for the build, and then for its turn. A dry run
+        // is about no build, whatever id it gives.
         const inLine = verb === 'delete' || verb === 'fit' ? null : behindBuild(id);
         if (inLine !== null) await inLine;
       }

@@ -31,7 +31,8 @@ export interface ListAnswer {
   readonly next: string | null;
   /**
    * Who was silent, such as `conductor/1` or `cell/c2`; absent when nobody was. The instances of a silent conductor
-   * shard are missing; those of a silent cell are listed as `unknown`, with what was known of them last.
+   * shard are missing; those of a silent cell are listed as `unknown`, with what was known of them last. While a conductor
+   * shard is silent, failures are told without what would have helped: there is no time to ask for it.
    */
   readonly silent?: readonly string[];
 }

@@ -484,7 +484,7 @@ for (const byMs of [3_600_000, -3_600_000]) {
   });
 }
 
-test('waiting - by an owner whose clock is hours behind a request waits for no longer than it may all in all', () => {
+test('waiting - by an owner whose clock is hours behind a request waits from then on for no longer than it may', () => {
   for (const isParked of [true, false]) {
     const on = desk();
     on.tell(buildOf('web'));

@@ -325,7 +325,7 @@ for (const [placementShards, shards, why] of [
   });
 }
 
-test('conductor - a scheduler that waits for placement is asked no less than one that says nothing, and not for ever what stops it', () => {
+test('conductor - a scheduler that waits for placement is asked again as one that says nothing, and that it waits is forgotten in time', () => {
   const on = desk();
   on.tell(buildOf('web'));
   const views = () => sentOf(on.tell({ type: 'explain', ask: 1, instance: 'web' }), 'explained')[0]?.message.view;
@@ -333,6 +333,9 @@ test('conductor - a scheduler that waits for placement is asked no less than one
   const first = roundOf();
   on.tell({ type: 'awaiting', request: 'web', round: first, shards: [0] }, 'scheduler/s');
   assert.equal(views()?.awaits, [0]);
+  on.tell({ type: 'awaiting', request: 'web', round: first, shards: [] }, 'scheduler/s');
+  assert.is(views()?.awaits, undefined, 'they have answered');
+  on.tell({ type: 'awaiting', request: 'web', round: first, shards: [0] }, 'scheduler/s');
   on.tell({ type: 'selecting', request: 'web', round: first }, 'scheduler/s');
   assert.is(views()?.awaits, undefined, 'it went on');
   on.tell({ type: 'awaiting', request: 'web', round: first, shards: [0] }, 'scheduler/s');

@@ -262,7 +262,10 @@ const UNREADABLE: readonly (readonly [body: Uint8Array, says: RegExp])[] = [
   [text('{"__proto__":{"resources":{"VCPU":1}}}'), /'__proto__' is not allowed/],
   [text('{"resources":{"__proto__":1}}'), /'__proto__' is not allowed/],
   [text('{"id":"twice","resources":{"VCPU":1},"count":1,"count":3}'), /the name 'count' stands twice in one object/],
-  [text('{"id":"twice","resources":{"VCPU":1,"VCPU":2}}'), /the name 'VCPU' stands twice in one object, 'resources'/],
+  [
+    text('{"id":"twice","resources":{"VCPU":1,"VCPU":2}}'),
+    /the name 'VCPU' stands twice in one object, at 'resources'/,
+  ],
   [text(`${'['.repeat(100)}${']'.repeat(100)}`), /nested deeper/],
   [text('{"a":'.repeat(50_000)), /not readable JSON/],
   [Buffer.concat([text('{"id":"'), bytes(0xff), text('"}')]), /not UTF-8/],

@@ -130,8 +130,9 @@ test('files - JSON by hand: a byte order mark is no fault, what is unclear or no
     ['{', /not readable JSON/],
     [Uint8Array.of(0x7b, 0xff, 0x7d), /not text in UTF-8/],
     ['{"a": 1, "b": {}, "a": 2}', /the name 'a' stands twice/],
-    ['{"x": [{"a": 1, "\\u0061": 2}]}', /the name 'a' stands twice in one object, 'x\.0'$/],
-    ['{"x": [[1, 2], {"a": {"b": [3, 4], "b": 5}}]}', /the name 'b' stands twice in one object, 'x\.1\.a'$/],
+    ['{"x": [{"a": 1, "\\u0061": 2}]}', /the name 'a' stands twice in one object, at 'x\.0'$/],
+    ['{"x": [[1, 2], {"a": {"b": [3, 4], "b": 5}}]}', /the name 'b' stands twice in one object, at 'x\.1\.a'$/],
+    [`{"${'k'.repeat(300)}": {"a": 1, "a": 2}}`, /the name 'a' stands twice in one object$/],
     ['{"__proto__": {}}', /'__proto__' is not allowed/],
     ['{"a": 1e999}', /too large/],
   ];

@@ -495,14 +495,14 @@ test('codec - what is wrong in JSON is told with the path to it, unless that is 
   assert.equal(faultOf(`{"${'k'.repeat(300)}":1e999}`), ['a number is too large', undefined]);
   assert.equal(faultOf('{"a\\nb":1e999}'), ['a number is too large', undefined], 'it would break a line');
   assert.equal(faultOf('[1e999]'), ["a number is too large in the field '0'", '0']);
-  for (const number of ['12345678901234567890', '-9007199254740993', '9007199254740992.0']) {
+  for (const number of ['12345678901234567890', '-9007199254740993']) {
     assert.equal(faultOf(`{"payload":{"x":${number}}}`), [
       "an integer is beyond 2^53 - 1 in the field 'payload.x'",
       'payload.x',
     ]);
   }
   const fine =
-    '{"id":"12345678901234567890","most":9007199254740991,"least":-9007199254740991,"far":0.12345678901234567}';
+    '{"id":"12345678901234567890","most":9007199254740991,"least":-9007199254740991,"far":0.12345678901234567,"exp":1e20,"half":9007199254740991.5}';
   assert.equal(decode(Buffer.from(fine)), JSON.parse(fine));
 });
 
