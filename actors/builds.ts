@@ -15,6 +15,7 @@ import type { RequestSpec } from './messages/common.ts';
 import type { Where } from './messages/where.ts';
 import { present } from './present.ts';
 import { fnv1a } from './routing.ts';
+import type { Times } from './times.ts';
 import { wakeId } from './wakes.ts';
 
 type BuildSnapshot = ReturnType<typeof begin<typeof instanceBuild>>['snapshot'];
@@ -152,7 +153,7 @@ function deadlineOf(snapshot: BuildSnapshot, at: number, deadlines: StateDeadlin
 
 /** What tells when a build ends. */
 export interface Timing {
-  readonly turn: Pick<Turn<never>, 'now' | 'steady'>;
+  readonly turn: Times;
   readonly deadlines: StateDeadlines;
 }
 
@@ -167,20 +168,6 @@ export function endOfState(build: HostedBuild, { turn, deadlines }: Timing): num
   build.endsAt ??=
     turn.steady + Math.min(build.deadlineAt - turn.now, deadlines[build.snapshot.value] ?? Number.POSITIVE_INFINITY);
   return build.endsAt;
-}
-
-/** By so much the time of day may differ from what was recorded, ms: clocks are put right by and by all the time. */
-const SAME_WITHIN_MS = 1_000;
-
-/**
- * When something is over, by the time of day as it is now, ms since the epoch.
- * @param recorded When it is over by what was recorded.
- * @param endsAt When it is by the clock that nobody sets, which counts; null: it is not settled in this life.
- */
-export function timeTold(recorded: number, endsAt: number | null, { now, steady }: Timing['turn']): number {
-  if (endsAt === null) return recorded;
-  const at = now + endsAt - steady;
-  return Math.abs(at - recorded) < SAME_WITHIN_MS ? recorded : Math.round(at);
 }
 
 export function stateOfBuild(build: HostedBuild): InstanceBuildState {

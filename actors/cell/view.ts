@@ -1,9 +1,10 @@
 // An instance of a cell, and what is left of one, as people see it.
 
 import { allocationsOf } from '../allocations.ts';
-import { attemptsOf, stateOfBuild, type Timing, timesOf, timeTold } from '../builds.ts';
+import { attemptsOf, stateOfBuild, timesOf } from '../builds.ts';
 import type { InstanceView, RemovalView } from '../messages/gateway.ts';
 import { present } from '../present.ts';
+import { type Times, timeTold } from '../times.ts';
 import { type Host, stateOfHost, viewOfHost } from './hosts.ts';
 import { destroyingOf, type Removal, type Removals, removalsOf, stateOfRemoval } from './removals.ts';
 import type { Entry, Trouble } from './state.ts';
@@ -13,7 +14,7 @@ export function viewOfEntry(
   cell: string,
   { build, deleting, lost }: Entry,
   removals: Removals,
-  turn: Timing['turn'],
+  turn: Times,
   trouble?: Trouble,
 ): InstanceView {
   const { instance, request, spec, project } = build.facts;
@@ -58,7 +59,7 @@ export function explainedEntry({ state, turn }: Work, { build }: Entry, view: In
   return told;
 }
 
-function notUp(entry: Host, turn: Timing['turn']): NonNullable<InstanceView['hostsNotUp']>[number] {
+function notUp(entry: Host, turn: Times): NonNullable<InstanceView['hostsNotUp']>[number] {
   const { host, state, reason, until: recorded } = viewOfHost(entry);
   const { since } = entry;
   const until = recorded === undefined ? undefined : timeTold(recorded, entry.restsUntil, turn);

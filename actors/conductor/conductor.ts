@@ -2,8 +2,9 @@
 // cell of the host that was claimed for it. It answers the caller as soon as the request is recorded; everything
 // after happens after the answer, and is done again until it has come to something.
 //
-// It takes: build, delete, show, explain, like-instances, list (from gateways); taking, selecting, awaiting, selected, no-valid-host,
-// parked (from schedulers); started, ended, removed (from cells); released (from placement). See actors/messages/conductor.ts.
+// It takes: build, delete, show, explain, like-instances, list (from gateways); taking, selecting, awaiting, selected,
+// no-valid-host, parked (from schedulers); started, ended, removed (from cells); released (from placement). See
+// actors/messages/conductor.ts.
 
 import { obligations } from '../../machines/step.ts';
 import type { Actor, Address, Turn, Wake } from '../actor.ts';

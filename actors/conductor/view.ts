@@ -1,18 +1,14 @@
 // An instance as a conductor can tell of it.
 
-import { attemptsOf, stateOfBuild, type Timing, timeTold } from '../builds.ts';
+import { attemptsOf, stateOfBuild } from '../builds.ts';
 import type { InstanceView } from '../messages/gateway.ts';
 import { nameOfScheduler } from '../routing.ts';
+import { type Times, timeTold } from '../times.ts';
 import type { ConductorState, Entry, OpenRequest } from './state.ts';
 import { askingOf } from './words.ts';
 
 /** What the conductor can say of an instance; of one that is in a cell, only what the cell last said. */
-export function viewOf(
-  instance: string,
-  entry: Entry,
-  open: OpenRequest | undefined,
-  turn: Timing['turn'],
-): InstanceView {
+export function viewOf(instance: string, entry: Entry, open: OpenRequest | undefined, turn: Times): InstanceView {
   const { request, phase, cell, build, told, releaseOwed, owedSince } = entry;
   const view: InstanceView = { instance, request, state: phase };
   if (cell !== null) view.cell = cell;
@@ -41,7 +37,7 @@ export function viewOf(
 }
 
 /** What the conductor keeps of how an instance came to be where it is; its spec only while no cell has the instance. */
-export function explanationOf(state: ConductorState, instance: string, entry: Entry, turn: Timing['turn']) {
+export function explanationOf(state: ConductorState, instance: string, entry: Entry, turn: Times) {
   const open = state.requests.get(entry.request);
   const { build } = entry;
   const isUndecided = entry.phase === 'here' && entry.cell === null;

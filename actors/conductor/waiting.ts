@@ -2,11 +2,12 @@
 // scheduler may die with what it knows of them, so each is asked for again now and then, where it waits.
 
 import type { Address } from '../actor.ts';
-import { type HostedBuild, timeTold, waitMs } from '../builds.ts';
+import { type HostedBuild, waitMs } from '../builds.ts';
 import { clipped, MAX_REASON_LENGTH } from '../messages/common.ts';
 import type { ConductorMessage } from '../messages/conductor.ts';
 import type { Select } from '../messages/scheduler.ts';
 import { SCHEDULERS } from '../routing.ts';
+import { timeTold } from '../times.ts';
 import { wakeId } from '../wakes.ts';
 import { failRequest, REQUEST_WAKE } from './requests.ts';
 import { type ConductorState, endOfRequest, entryOf, type OpenRequest } from './state.ts';

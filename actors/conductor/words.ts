@@ -1,10 +1,11 @@
 // What a conductor says of an instance: the hand-over of its build to a cell, why its id cannot be taken, and that no
 // scheduler answers.
 
-import type { HostedBuild, Timing } from '../builds.ts';
+import type { HostedBuild } from '../builds.ts';
 import type { Start } from '../messages/cell.ts';
 import type { InstanceView } from '../messages/gateway.ts';
 import { nameOfScheduler } from '../routing.ts';
+import type { Times } from '../times.ts';
 import type { ConductorState, Entry, OpenRequest } from './state.ts';
 import type { Work } from './work.ts';
 
@@ -48,7 +49,7 @@ type Asking = NonNullable<InstanceView['asking']>;
 export function askingOf(
   { schedulers }: Pick<ConductorState, 'schedulers'>,
   { round, unanswered: times, unansweredSince }: OpenRequest,
-  { now, steady }: Timing['turn'],
+  { now, steady }: Times,
 ): Asking | undefined {
   if (round === 0) return { times: 0, asOf: now };
   if (times === 0) return undefined;

@@ -2,9 +2,9 @@
 // claims are on their way to be built there; and the passing of time, which makes some of it count less.
 
 import type { Allocation } from '../../../machines/instance-build.ts';
-import type { Turn } from '../../actor.ts';
 import type { HostState, HostStats, HostsChanged, HostsPage } from '../../messages/scheduler.ts';
 import type { Provider } from '../../placement/providers.ts';
+import type { Times } from '../../times.ts';
 import type { HostFacts } from './host-facts.ts';
 import { promise } from './promises.ts';
 import { noteChange, type View, type ViewHost } from './view.ts';
@@ -133,7 +133,7 @@ export function lookAgainAfter(view: View, root: string, afterMs: number): void 
 const SET_BY_MS = 1_000;
 
 /** Lets the time be known: hosts that were waiting for it are weighed anew. */
-export function passTime(view: View, { now, steady }: Pick<Turn<never>, 'now' | 'steady'>): void {
+export function passTime(view: View, { now, steady }: Times): void {
   view.now = now;
   view.steady = steady;
   if (Math.abs(now - steady - view.ahead) >= SET_BY_MS) {
