@@ -8,7 +8,7 @@ import { isUtf8 } from 'node:buffer';
 import { Packr, RESET_BUFFER_MODE } from 'msgpackr/pack';
 import { present } from '../actors/present.ts';
 import { CellwrightError, MalformedError, messageOf } from './errors.ts';
-import { isTold } from './json-text.ts';
+import { isTold, outsideStrings } from './json-text.ts';
 import { faultIn, MAX_DEPTH } from './messagepack.ts';
 import { MARK, readExactly } from './messagepack-reader.ts';
 
@@ -268,9 +268,8 @@ interface FaultInJson {
   readonly field?: string;
 }
 
-const JSON_STRING = /"(?:[^"\\]|\\.)*"/gs;
 /** Digits of a whole number that is written as one; a fraction, or one with an exponent, is as near as can be said. */
-const LONG_INTEGER = /(?<![\d.eE+])(\d{16,})(?![\d.eE])/g;
+const LONG_INTEGER = /(?<![\d.]|[eE][+-]?)(\d{16,})(?![\d.eE])/g;
 const MOST_DIGITS = String(Number.MAX_SAFE_INTEGER);
 
 /** Whether a whole number is written, outside of any string, of which JSON.parse may read another one. */
@@ -278,7 +277,7 @@ function hasLongInteger(bytes: Buffer): boolean {
   const text = bytes.toString('latin1');
   // Hardly any has so many digits in a row.
   if (!/\d{16}/.test(text)) return false;
-  for (const [, digits = ''] of text.replace(JSON_STRING, '""').matchAll(LONG_INTEGER)) {
+  for (const [, digits = ''] of outsideStrings(text).matchAll(LONG_INTEGER)) {
     if (digits.length > MOST_DIGITS.length || digits > MOST_DIGITS) return true;
   }
   return false;

@@ -40,6 +40,26 @@ export function refuseRepeats(text: string): void {
   throw new MalformedError(`${message}${where}`, { field });
 }
 
+/** A text that is known to be JSON, with nothing in its strings, of which there may be long ones. */
+export function outsideStrings(text: string): string {
+  const parts: string[] = [];
+  let from = 0;
+  for (let start = text.indexOf('"'); start >= 0; start = text.indexOf('"', from)) {
+    parts.push(text.slice(from, start));
+    let end = text.indexOf('"', start + 1);
+    while (isEscaped(text, end)) end = text.indexOf('"', end + 1);
+    from = end + 1;
+  }
+  parts.push(text.slice(from));
+  return parts.join('""');
+}
+
+function isEscaped(text: string, at: number): boolean {
+  let before = at;
+  while (text[before - 1] === '\\') before -= 1;
+  return (at - before) % 2 === 1;
+}
+
 function checked(name: string, value: unknown): unknown {
   if (name === '__proto__') throw new MalformedError("the name '__proto__' is not allowed");
   if (typeof value === 'number' && !Number.isFinite(value)) throw new MalformedError('a number in it is too large');

@@ -45,7 +45,8 @@ export function restOn(work: Work, host: Host): void {
   const { now, steady } = work.turn;
   const { rest } = host.service.context;
   if (rest === null) return;
-  host.restsUntil = steady + Math.min(rest.until - now, rest.until - (host.since ?? now));
+  // It is not known since when it rests, if it was away meanwhile: then no longer than any host.
+  host.restsUntil = steady + Math.min(rest.until - now, rest.until - (host.since ?? now), work.resting.mostMs);
   wakeRested(work, host);
 }
 

@@ -79,6 +79,7 @@ function newOpen(work: Work, key: string, asked: Select, from: Address, inTurn: 
     givingBack: null,
     turnOfProject: inTurn?.turnOfProject ?? null,
     repeats: 0,
+    heldUnheard: new Set(),
     toldAwaiting: false,
   };
 }

@@ -45,7 +45,10 @@ export function granted(work: Work, told: ClaimGranted, from: Address): void {
   const host = hostOf(view, told);
   if (host !== undefined && isWeighedAnew) noteChange(view, host.root);
   // An earlier ask was granted a host that this scheduler has not heard of yet: the asker will ask again.
-  if (host === undefined) return;
+  if (host === undefined) {
+    open.heldUnheard.add(consumer);
+    return;
+  }
   // Of one that an earlier ask was granted nothing was ranked here: how hosts stand now is what can be said.
   if (!open.drafts.has(consumer)) {
     noteStanding(draftOf(open, consumer), work.state, open.request, countToPlace(open));

@@ -22,7 +22,7 @@ export function sayAgain(work: Work, key: string): void {
   if (open === undefined) return;
   if (turn.steady >= open.endsAt) return close(work, open);
   open.repeats += 1;
-  tellAwaiting(work, open);
+  const unheard = shardsUnheard(work, open);
   // A second round would have to know from each shard that the first was granted nothing there.
   if (state.isForming) tellSelecting(work, open);
   // Of others' claims, too, some may not be answered for long: one that waits for them since before it was last said
@@ -41,16 +41,17 @@ export function sayAgain(work: Work, key: string): void {
     if (!isOpen(work, open)) return;
   }
   if (endLocating(work, open)) goOnWithAll(work, open);
-  if (isOpen(work, open)) armAgain(work, open);
+  if (!isOpen(work, open)) return;
+  tellAwaiting(work, open, unheard);
+  armAgain(work, open);
 }
 
 /** Tells whoever asked which placement shards have not answered, or that all have now: should it come to no end, they are why. */
-function tellAwaiting(work: Work, open: Open): void {
+function tellAwaiting(work: Work, open: Open, shards: readonly number[]): void {
   const { request, round } = open.asked;
-  const shards = shardsUnheard(work, open);
   if (shards.length === 0 && !open.toldAwaiting) return;
   open.toldAwaiting = shards.length > 0;
-  work.turn.send(open.from, { type: 'awaiting', request, round, shards });
+  work.turn.send(open.from, { type: 'awaiting', request, round, shards: [...shards] });
 }
 
 /**

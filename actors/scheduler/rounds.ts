@@ -66,7 +66,9 @@ export function shardOf(from: Address): number {
 const inOrder = (shards: Iterable<number>): number[] => [...new Set(shards)].sort((one, other) => one - other);
 
 /** The placement shards without whose word nothing is claimed for an instance. */
-export function shardsAwaited({ recalls, locating }: Open, instance: string): number[] {
+export function shardsAwaited({ recalls, locating, heldUnheard }: Open, instance: string): number[] {
+  // Placement has said where its home is: the word of a cell is waited for.
+  if (heldUnheard.has(instance)) return [];
   return inOrder([...(locating?.waiting ?? []), ...[...(recalls.get(instance) ?? [])].map(shardOf)]);
 }
 
@@ -75,10 +77,11 @@ export function shardsUnheard(work: Work, open: Open): number[] {
   const { view, awaitingSearch, awaitingClaims } = work.state;
   const claimed = [...open.promised.values()].map(({ provider }) => placementShardOf(provider, view.shards));
   const givingBack = [...(open.givingBack?.left.values() ?? [])].map(({ to }) => shardOf(to));
-  const recalling = [...open.waiting].filter((instance) => open.machines.get(instance)?.value === 'recalling');
+  const isRecalling = (one: string) => open.machines.get(one)?.value === 'recalling' && !open.heldUnheard.has(one);
+  const isAnyRecalling = [...open.waiting].some(isRecalling);
   // One that holds nothing stays in that state while it waits for something else.
   const isElsewhere = awaitingSearch.has(open.key) || awaitingClaims.has(open.key) || open.gathering !== null;
-  const recalled = isOrdered(work, open) || recalling.length === 0 || isElsewhere ? [] : [shardOf(FIRST)];
+  const recalled = isOrdered(work, open) || !isAnyRecalling || isElsewhere ? [] : [shardOf(FIRST)];
   const awaited = [...open.waiting].flatMap((instance) => shardsAwaited(open, instance));
   return inOrder([...claimed, ...givingBack, ...recalled, ...awaited]);
 }

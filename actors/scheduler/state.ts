@@ -88,6 +88,8 @@ export interface Open {
   outwaits: number | null;
   /** How often what is not answered was said again. */
   repeats: number;
+  /** Instances of which placement has said that they hold something, on a host that this scheduler has not heard of. */
+  readonly heldUnheard: Set<string>;
   /** Whether its asker was told last that placement shards have not answered. */
   toldAwaiting: boolean;
   /** When its asker has given it up, by the clock that nobody sets; the time of day that he has said is for placement. */

@@ -6,7 +6,7 @@ import type { Clock } from '../clock.ts';
 import { CellwrightError } from '../errors.ts';
 import type { Asking } from '../gateway/asking.ts';
 import type { Outbox } from '../outbox.ts';
-import { limitOf } from '../pause.ts';
+import { interruption, limitOf } from '../pause.ts';
 import { type Compared, compare } from './compare.ts';
 import { type Finding, keyOf, type Repair } from './finding.ts';
 import { type Look, lookAround } from './look.ts';
@@ -50,28 +50,34 @@ const WHAT = 'the audit';
 const DEFAULTS = { pauseMs: 5_000, overdueMs: 600_000, graceMs: 60_000 } as const;
 /** What is destroyed in one round is given back in the next. */
 const MAX_ROUNDS = 4;
+/** Of how many findings it may be uncertain in one round whether they may be mended. */
+const MOST_LEFT = 3;
 
 export async function audit(options: AuditOptions): Promise<AuditResult> {
   const repaired = new Set<string>();
   /** What could not be made certain of a finding in the last round, and so was left. */
-  const left = new Map<string, string>();
+  const left = new Map<string, string[]>();
   for (let round = 1; ; round += 1) {
     const { compared, look } = await confirmed(options);
     const repairs = compared.findings.flatMap((finding) => finding.repairs.map((repair) => ({ finding, repair })));
     if (options.repair !== true || repairs.length === 0 || round === MAX_ROUNDS) {
-      const unsure = compared.findings.map((finding) => left.get(keyOf(finding))).filter((why) => why !== undefined);
+      const unsure = compared.findings.flatMap((finding) => left.get(keyOf(finding)) ?? []);
       const unknown = [...compared.unknown, ...unsure];
       return { ...compared, unknown, repaired: [...repaired], looked: extentOf(look) };
     }
     left.clear();
     for (const { finding, repair } of repairs) {
+      if (options.signal?.aborted === true) throw interruption(WHAT);
+      // Whoever does not answer would be waited for again and again: it is looked anew first.
+      if (left.size >= MOST_LEFT) break;
       try {
         const done = await carryOut(repair, options);
         if (done !== null) repaired.add(done);
       } catch (error) {
         // One that cannot be made certain keeps nobody from mending the others, nor from hearing of it.
         if (!(error instanceof CellwrightError) || error.code === 'closed') throw error;
-        left.set(keyOf(finding), `whether '${subjectOf(repair)}' may be mended: ${error.message}`);
+        const why = `whether '${subjectOf(repair)}' may be mended: ${error.message}`;
+        left.set(keyOf(finding), [...(left.get(keyOf(finding)) ?? []), why]);
       }
     }
     await limitOf(options.clock, options.pauseMs ?? DEFAULTS.pauseMs, WHAT, options.signal).over;

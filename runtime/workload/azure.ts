@@ -205,7 +205,8 @@ function readPeriods(flavorFile: string, fateFile: string): Period[] {
       [flavorFile, text],
       [fateFile, fates],
     ] as const) {
-      if (!told.startsWith(stamp)) throw wrong({ file, line }, `does not start with the time '${stamp.trim()}'`);
+      // Of a period in which nobody arrives there is the time alone.
+      if (!`${told} `.startsWith(stamp)) throw wrong({ file, line }, `does not start with the time '${stamp.trim()}'`);
     }
     return { file: flavorFile, fateFile, line, flavors: text.slice(stamp.length), fates: fates.slice(stamp.length) };
   });
@@ -214,8 +215,9 @@ function readPeriods(flavorFile: string, fateFile: string): Period[] {
 function linesOf(file: string): string[] {
   const lines = readTrace(file)
     .replace(/^\uFEFF/, '')
-    .replace(/[\r\n]+$/, '')
-    .split(/\r?\n/);
+    .trimEnd()
+    .split(/\r?\n/)
+    .map((line) => line.trimEnd());
   if (lines.length === 1 && lines[0]?.trim() === '') throw new MalformedError(`'${file}' is empty`);
   return lines;
 }

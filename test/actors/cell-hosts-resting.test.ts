@@ -218,6 +218,22 @@ test('hosts - one that was put back and set aside again rests until the end of i
   assert.is(stateOf('h1'), 'up');
 });
 
+test('hosts - one that was away while it rested rests for no longer than any may, by the next owner', () => {
+  const { on, fail, actor } = desk();
+  for (const _ of [1, 2, 3, 4, 5]) fail('h1');
+  const next = bench(actor, { address: 'cell/c1', at: on.now - 36_000_000, entries: on.entries });
+  for (let passed = 0; passed < 20_000; passed += 5_000) {
+    next.pass(5_000);
+    next.tell({ type: 'echo' });
+  }
+  assert.is(viewOfHost(next.state.hosts.get('h1') as never).state, 'down');
+  next.tell({ type: 'alive', host: 'h1', incarnation: 'life-1' });
+  assert.is(viewOfHost(next.state.hosts.get('h1') as never).state, 'set-aside');
+  const last = bench(actor, { address: 'cell/c1', at: next.now, entries: [...on.entries, ...next.entries] });
+  const leftMs = (last.wakes.get('rested h1') ?? 0) - last.steady;
+  assert.ok(leftMs > 0 && leftMs <= 3_600_000, `${leftMs}`);
+});
+
 test('hosts - one at rest rests no longer by an owner whose clock is behind', () => {
   const { on, fail, actor } = desk();
   for (const _ of [1, 2, 3, 4, 5]) fail('h1');

@@ -157,6 +157,19 @@ test('shards - whoever asked is told which have not answered, what is said again
   assert.equal(awaited(), []);
 });
 
+test('shards - one that holds an instance on a host that nobody has told of has answered', () => {
+  const on = schedulerWithAll();
+  const taker = sentOf(on.tell(selectOf(2), 'conductor/0'), 'taking')[0]?.message.taker ?? '';
+  on.tell({ type: 'take', request: 'web', round: 2, taker }, 'conductor/0');
+  const awaited = () =>
+    on.pass(4_500).flatMap((turned) => sentOf(turned, 'awaiting').map(({ message }) => message.shards));
+  assert.equal(awaited()[0], [0, 1, 2]);
+  const allocations = [{ provider: 'unheard-of', group: '', resources: { VCPU: 1 } }];
+  on.tell({ type: 'claim-granted', consumer: 'web', attempt: 1, allocations, usages: [] }, 'placement/1');
+  assert.equal(awaited()[0], [], 'the word of a cell is waited for');
+  assert.equal(awaited(), [], 'which is said once');
+});
+
 test('shards - what an earlier round was granted is the home', () => {
   const on = schedulerWithAll();
   const taker = sentOf(on.tell(selectOf(2), 'conductor/0'), 'taking')[0]?.message.taker ?? '';

@@ -502,8 +502,10 @@ test('codec - what is wrong in JSON is told with the path to it, unless that is 
     ]);
   }
   const fine =
-    '{"id":"12345678901234567890","most":9007199254740991,"least":-9007199254740991,"far":0.12345678901234567,"exp":1e20,"half":9007199254740991.5}';
+    '{"id":"12345678901234567890","most":9007199254740991,"least":-9007199254740991,"far":0.12345678901234567,"exp":1e20,"half":9007199254740991.5,"small":1e-9999999999999999,"text":"\\\\\\"12345678901234567890\\""}';
   assert.equal(decode(Buffer.from(fine)), JSON.parse(fine));
+  const long = JSON.stringify({ id: '1234567890'.repeat(2_000_000), text: '\\"'.repeat(100_000) });
+  assert.equal(decode(Buffer.from(long), long.length), JSON.parse(long));
 });
 
 test.run();

@@ -272,8 +272,8 @@ test('workload - the azure fleet holds the peak and an eighth more, unless told 
 
 test('workload - in an azure period nobody may arrive, and a batch may be larger than a request', () => {
   const quiet = readAzure({
-    'v1.dev.txt': '900 b\n1200 \n1500 g\n1800 \n',
-    'v1.dev.c2100000.txt': '900 U0\n1200 \n1500 C1\n1800 \n',
+    'v1.dev.txt': '900 b,| \n1200 \n1500 g\n1800 \n\n',
+    'v1.dev.c2100000.txt': '900 U0,|\n1200\n1500 C1\n1800\n  \n',
   });
   assert.equal([quiet.requested, quiet.endMs], [2, 1_200_000]);
   const of = (item: string, count: number) => `900 ${Array<string>(count).fill(item).join(',')}\n`;
