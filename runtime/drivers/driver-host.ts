@@ -30,6 +30,9 @@ type Asked = Pick<Extract<DriverMessage, { type: 'list' }>, 'ask' | 'to'>;
 /** What a driver says of its host, and is asked for at the same time. */
 type Described = 'inventory' | 'capabilities' | 'list';
 
+/** What it is asked again and again, in words for people. */
+type Regular = 'the description' | 'the measuring' | 'the list of what runs';
+
 /** So often a driver that has not answered yet is passed over, until that is said: what it told before is old by now. */
 const MOST_PASSED_OVER = 3;
 const SILENT = 'the driver does not answer';
@@ -66,6 +69,8 @@ class DrivenHost implements DriverHost {
   #undescribed = 0;
   /** Why placement refused the host the last time. */
   #refusal: string | undefined;
+  /** Of what it is asked again and again: why it did not answer the last time. */
+  readonly #failures = new Map<Regular, string>();
   #isListing = false;
   /** Who asked what runs: those whom the list that is being made is for, and those who came after it was begun. */
   #listed: Asked[] = [];
@@ -108,6 +113,14 @@ class DrivenHost implements DriverHost {
     if (!this.#stopped) this.#onError(error, `${what} by the driver of ${this.#which}`);
   }
 
+  /** A driver that fails of the same each time is told of once. */
+  #tellNew(error: unknown, what: Regular): void {
+    const reason = messageOf(error);
+    if (this.#failures.get(what) === reason) return;
+    this.#failures.set(what, reason);
+    this.#tell(error, what);
+  }
+
   async #describe(): Promise<void> {
     if (this.#isDescribing) {
       this.#undescribed += 1;
@@ -142,6 +155,7 @@ class DrivenHost implements DriverHost {
       for (const { id, name } of providers) this.#names.set(id, name);
       // A copy: what is said is shared by all who hear it, and the driver may go on with what it has given.
       this.#say(structuredClone(described));
+      this.#failures.delete('the description');
     } catch (error) {
       this.#undescribable(error);
     } finally {
@@ -152,7 +166,7 @@ class DrivenHost implements DriverHost {
   }
 
   #undescribable(error: unknown): void {
-    if (!this.#stopped) this.#onError(error, `the description of ${this.#which} by its driver`);
+    this.#tellNew(error, 'the description');
     this.#say({ type: 'describe-failed', reason: reasonOf(error) });
   }
 
@@ -174,8 +188,9 @@ class DrivenHost implements DriverHost {
     this.#passedOver = 0;
     try {
       this.#say({ type: 'measured', metrics: checkedMetrics((await this.#driver.metrics?.()) ?? {}) });
+      this.#failures.delete('the measuring');
     } catch (error) {
-      this.#onError(error, `what the driver of ${this.#which} measures`);
+      this.#tellNew(error, 'the measuring');
       this.#say({ type: 'measured', metrics: {} });
     } finally {
       this.#isMeasuring = false;
@@ -196,6 +211,7 @@ class DrivenHost implements DriverHost {
       try {
         const running = checkedRunning(await this.#driver.list());
         for (const { ask, to } of this.#listed.splice(0)) this.#say({ type: 'driver-listed', ask, to, running });
+        this.#failures.delete('the list of what runs');
       } catch (error) {
         this.#unlisted(error, this.#listed.splice(0));
       }
@@ -204,7 +220,7 @@ class DrivenHost implements DriverHost {
   }
 
   #unlisted(error: unknown, those: readonly Asked[]): void {
-    this.#tell(error, 'the list of what runs');
+    this.#tellNew(error, 'the list of what runs');
     for (const { ask, to } of those) this.#say({ type: 'list-failed', ask, to, reason: reasonOf(error) });
   }
 

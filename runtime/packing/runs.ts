@@ -45,8 +45,8 @@ export function startWorkers(runs: number): Workers {
       const parts = experiments.map(() => 0);
       const outcomes: Outcome[] = [];
       let next = 0;
-      const work = async (worker: ChildProcess): Promise<void> => {
-        worker.send({ trace } satisfies ForWorker);
+      const work = async (worker: Worker): Promise<void> => {
+        worker.process.send({ trace } satisfies ForWorker);
         while (next < experiments.length) {
           const position = next;
           next += 1;
@@ -61,29 +61,43 @@ export function startWorkers(runs: number): Workers {
       return experiments.map((experiment, position) => ({ ...experiment, ...(outcomes[position] as Outcome) }));
     },
     stop() {
-      for (const worker of workers) worker.kill('SIGKILL');
+      for (const worker of workers) worker.process.kill('SIGKILL');
     },
   };
 }
 
-function newWorker(): ChildProcess {
+interface Worker {
+  readonly process: ChildProcess;
+  /** Resolves when it cannot be started, or has ended: either may be before it is asked for anything. */
+  readonly gone: Promise<Error>;
+}
+
+function newWorker(): Worker {
   // The worker is written in the language of this file: TypeScript as long as nothing is built.
   const file = new URL(`worker${extname(fileURLToPath(import.meta.url))}`, import.meta.url);
-  return fork(fileURLToPath(file), { serialization: 'advanced' });
+  const child = fork(fileURLToPath(file), { serialization: 'advanced' });
+  const gone = new Promise<Error>((resolve) => {
+    child.on('error', (error) =>
+      resolve(new CellwrightError('no-process', `a process of the experiment failed: ${error.message}`)),
+    );
+    child.on('exit', (code, signal) => {
+      const message = `a process of the experiment was ended by ${signal ?? `exit code ${code}`}`;
+      resolve(new CellwrightError('no-process', message));
+    });
+  });
+  return { process: child, gone };
 }
 
 function ask(
-  worker: ChildProcess,
+  { process: child, gone }: Worker,
   experiment: Experiment,
   signal: AbortSignal | undefined,
   onPart: (part: number) => void,
 ): Promise<Outcome> {
   return new Promise<Outcome>((resolve, reject) => {
     const interrupted = () => fail(new CellwrightError('interrupted', 'the experiment was interrupted'));
-    const ended = (code: number | null, by: string | null) =>
-      fail(new Error(`a process of the experiment was ended by ${by ?? `exit code ${code}`}`));
     const settle = () => {
-      worker.off('message', hear).off('error', fail).off('exit', ended);
+      child.off('message', hear);
       signal?.removeEventListener('abort', interrupted);
     };
     const fail = (error: Error) => {
@@ -99,8 +113,9 @@ function ask(
     };
     if (signal?.aborted === true) return interrupted();
     signal?.addEventListener('abort', interrupted, { once: true });
-    worker.on('message', hear).on('error', fail).on('exit', ended);
-    worker.send({ experiment } satisfies ForWorker);
+    child.on('message', hear);
+    void gone.then(fail);
+    child.send({ experiment } satisfies ForWorker);
   });
 }
 

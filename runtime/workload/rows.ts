@@ -106,6 +106,11 @@ function faultOfRow(error: unknown): string | null {
       const { record, columns } = error as unknown as Record<'record' | 'columns', readonly unknown[]>;
       return `a row has ${record.length} ${record.length === 1 ? 'cell' : 'cells'} and the header ${columns.length}`;
     }
+    case 'INVALID_OPENING_QUOTE':
+      return 'a quote stands inside a cell: such a cell begins and ends with one, and has each of its own twice';
+    case 'CSV_INVALID_CLOSING_QUOTE':
+    case 'CSV_NON_TRIMABLE_CHAR_AFTER_CLOSING_QUOTE':
+      return 'something follows the quote that ends a cell';
     default:
       return null;
   }

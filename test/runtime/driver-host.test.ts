@@ -173,6 +173,39 @@ test('driver host - one that never comes back from measuring has measured nothin
   assert.equal(said[1], { type: 'measured', metrics: { load: 3 } });
 });
 
+test('driver host - what fails of the same at each heartbeat is told once, and again when it has gone well meanwhile', async () => {
+  const told: string[] = [];
+  const said: DriverAnswer[] = [];
+  let fault: string | undefined = 'no sensor';
+  const failing = <Told>(answer: Told) =>
+    fault === undefined ? Promise.resolve(answer) : Promise.reject(new Error(fault));
+  const host = driverHost({
+    cell: 'c1',
+    host: 'h1',
+    driver: driverOf({ metrics: () => failing({ load: 1 }), inventory: () => failing(TREE), list: () => failing([]) }),
+    answer: (one) => said.push(one),
+    onError: (error, what) => told.push(`${what}: ${(error as Error).message}`),
+  });
+  const beat = async (fails: string | undefined) => {
+    fault = fails;
+    said.length = 0;
+    host.take({ type: 'measure' });
+    host.take({ type: 'describe' });
+    host.take({ type: 'list', ask: 1, to: 'cell/c1' });
+    await until('all is answered', () => said.length === 3);
+    return told.splice(0).toSorted();
+  };
+  const all = (fails: string) =>
+    ['the description', 'the list of what runs', 'the measuring'].map(
+      (what) => `${what} by the driver of host 'c1/h1': ${fails}`,
+    );
+  assert.equal(await beat('no sensor'), all('no sensor'));
+  assert.equal(await beat('no sensor'), []);
+  assert.equal(await beat('no power'), all('no power'));
+  assert.equal(await beat(undefined), []);
+  assert.equal(await beat('no power'), all('no power'));
+});
+
 /** A driver host over a driver whose `part` answers when the test says so, and how often it was called. */
 function stalled<Answer>(part: 'inventory' | 'list') {
   const said: (DriverAnswer & { reason?: string; ask?: number })[] = [];
@@ -196,7 +229,7 @@ test('driver host - one that never comes back from describing is not called agai
   const silence = { type: 'describe-failed', reason: 'the driver does not answer inventory' };
   assert.equal(said, [silence, silence]);
   assert.is(calls.length, 1);
-  assert.is(told[0], "the description of host 'c1/h1' by its driver: the driver does not answer inventory");
+  assert.is(told[0], "the description by the driver of host 'c1/h1': the driver does not answer inventory");
   calls[0]?.(TREE);
   await until('it says what it is', () => said.length === 3);
   assert.is(said[2]?.type, 'described');

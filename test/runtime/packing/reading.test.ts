@@ -318,7 +318,7 @@ test('trace - what is wrong is refused with file, line and column', async () => 
   }
 });
 
-test('trace - a quote that is left open is told by the row in which it is, not by how far the file was read', async () => {
+test('trace - a quote that is left open, or out of place, is told by the row in which it is, not by how far the file was read', async () => {
   for (const rows of [2, 2_000]) {
     const { message, field } = await refusalOf({
       pods: `${podsText(2)}\n"p,1,1,1,500,\n${'q,1,1,1,500,\n'.repeat(rows)}`,
@@ -333,6 +333,14 @@ test('trace - a quote that is left open is told by the row in which it is, not b
   ] as const) {
     const { message } = await refusalOf({ pods: `${pods}"p,1,1,1,500,\n` });
     assert.match(message, new RegExp(`a quote is opened and not closed, in line ${line}$`));
+  }
+  for (const [cell, fault] of [
+    ['p"q', /: a quote stands inside a cell: .*, in line 3$/],
+    ['"p"q', /: something follows the quote that ends a cell, in line 3$/],
+    ['"p" q', /: something follows the quote that ends a cell, in line 3$/],
+  ] as const) {
+    const { message } = await refusalOf({ pods: `${podsText(1)}${cell},1,1,1,500,\n` });
+    assert.match(message, fault);
   }
   const header = await refusalOf({ pods: '"name,cpu_milli\np,1\n' });
   assert.match(header.message, /pods\.csv' is .*: a quote is opened and not closed, in line 1$/);

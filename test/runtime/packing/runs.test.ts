@@ -3,6 +3,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import type { CellwrightError } from '../../../runtime/errors.ts';
 import { startWorkers } from '../../../runtime/packing/runs.ts';
 import { readPackingTrace } from '../../../runtime/packing/trace.ts';
 import { nodesText, withTrace } from './trace.ts';
@@ -37,5 +38,33 @@ test('packing runs - when one fails the others end, which have nobody left to te
     { nodes: nodesText(60), pods },
   );
 });
+
+test('packing runs - a process that cannot be started, or ends before it is asked for anything, fails the experiment', () =>
+  withTrace(async (files) => {
+    const trace = readPackingTrace(files.nodes, files.pods);
+    const experiments = [{ policy: 'fgd', seed: 42, tune: 1 }] as const;
+    const { execPath } = process;
+    const failureOf = async (program: string): Promise<CellwrightError> => {
+      process.execPath = program;
+      const workers = startWorkers(1);
+      process.execPath = execPath;
+      // The trace is still read while it fails.
+      await wait(100);
+      try {
+        await workers.perform(trace, experiments);
+      } catch (error) {
+        return error as CellwrightError;
+      } finally {
+        workers.stop();
+      }
+      throw new Error('it has no process');
+    };
+    const unstarted = await failureOf('/no/such/program');
+    assert.is(unstarted.code, 'no-process');
+    assert.match(unstarted.message, /^a process of the experiment failed: .*ENOENT/);
+    const ended = await failureOf('/bin/false');
+    assert.is(ended.code, 'no-process');
+    assert.is(ended.message, 'a process of the experiment was ended by exit code 1');
+  }));
 
 test.run();
