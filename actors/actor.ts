@@ -27,15 +27,18 @@ export interface PublicEvent {
   readonly traceparent?: string | undefined;
 }
 
+/**
+ * A time by a clock that nobody sets, ms since some moment: for how long something has lasted, or may last. In another life
+ * of an actor it means nothing, so it is never recorded, nor told to anybody. All other times are ms since the epoch.
+ */
+export type SteadyTime = number;
+
 /** What an actor may do while it decides. Nothing of it happens before the turn's records are safe. */
 export interface Turn<Recorded> {
   /** The time of this turn, ms since the epoch: one time for all its messages. For what is recorded, or told. */
   readonly now: number;
-  /**
-   * The same by a clock that nobody sets, ms since some moment: for how long something has lasted, or may last. In another
-   * life it means nothing, so it is never recorded, nor told to anybody.
-   */
-  readonly steady: number;
+  /** The same by a clock that nobody sets. For how long something has lasted, or may last. */
+  readonly steady: SteadyTime;
   /** Appends to the owner's journal. By the end of the turn the actor has applied the record to its state. */
   record(record: Recorded): void;
   send(to: Address, message: AnyMessage): void;

@@ -4,6 +4,7 @@
 // as they need; and on a processor that two others used, of four thousand that came at 300 a second none was built until
 // those others had ended. What finds no room waits with the one who asks.
 
+import type { SteadyTime } from './actor.ts';
 import { PassingMap } from './passing-map.ts';
 
 /** There is always room for so much: nothing is known yet of how fast it is answered. */
@@ -31,7 +32,7 @@ interface Asked {
   readonly round: number;
   /** How many were put before it. */
   readonly number: number;
-  readonly at: number;
+  readonly at: SteadyTime;
   readonly size: number;
   isGivenUp: boolean;
 }
@@ -52,21 +53,20 @@ export class AskingWindow {
   /** The number of the latest of those that were answered. */
   #latestAnswered = -1;
   /** When one of them was answered last. */
-  #heardAt = Number.NEGATIVE_INFINITY;
+  #heardAt: SteadyTime = Number.NEGATIVE_INFINITY;
   /** Which part of time is counted now; what was answered in it, and in the one before. */
   #part = 0;
   #answered = 0;
   #answeredBefore = 0;
 
-  /** @param now By the clock that nobody sets, as every other time that is told here, ms. */
-  hasRoom(now: number): boolean {
+  hasRoom(now: SteadyTime): boolean {
     this.#turnTo(now);
     if (this.#size >= this.#room) this.#forgetLost(now);
     return this.#size < this.#room || this.#asked.size < FEW;
   }
 
   /** A question was put, be it once more: what it was asked before counts no longer. */
-  asked(question: string, size: number, now: number, round = 0): void {
+  asked(question: string, size: number, now: SteadyTime, round = 0): void {
     const before = this.#take(question) ?? this.#forgotten.take(question);
     if (before !== undefined && now - before.at >= IN_TIME_MS) this.#learn(-before.size);
     this.#asked.set(question, { round, number: this.#put, at: now, size, isGivenUp: false });
@@ -75,7 +75,7 @@ export class AskingWindow {
   }
 
   /** A question is answered, and nothing more will be heard of it. */
-  heard(question: string, now: number, round = 0): void {
+  heard(question: string, now: SteadyTime, round = 0): void {
     this.#turnTo(now);
     const asked = this.#asked.get(question) ?? this.#forgotten.get(question);
     if (asked === undefined) return;
@@ -100,14 +100,14 @@ export class AskingWindow {
    * Whether an answer is still to be expected, though it takes long: whoever was asked has answered others since, of
    * those that were put before. Asked again he would begin anew, and what he is at be in vain.
    */
-  isUnderWay(question: string, now: number): boolean {
+  isUnderWay(question: string, now: SteadyTime): boolean {
     const asked = this.#asked.get(question) ?? this.#forgotten.get(question);
     if (asked === undefined || this.#heardAt <= asked.at || this.#isOvertaken(asked, now)) return false;
     return !asked.isGivenUp && now - this.#heardAt < SILENT_AFTER_MS;
   }
 
   /** How long it will take, by the pace of late, until so much more is answered, ms. */
-  msFor(size: number, now: number): number {
+  msFor(size: number, now: SteadyTime): number {
     this.#turnTo(now);
     return (size / Math.max(LEAST, this.#answered + this.#answeredBefore)) * 2 * PART_MS;
   }
@@ -126,7 +126,7 @@ export class AskingWindow {
     return asked;
   }
 
-  #forgetLost(now: number): void {
+  #forgetLost(now: SteadyTime): void {
     for (const [question, { at }] of this.#forgotten) {
       if (now - at < FORGOTTEN_FOR_MS) break;
       this.#forgotten.delete(question);
@@ -139,18 +139,18 @@ export class AskingWindow {
     }
   }
 
-  #isLost(asked: Asked, now: number): boolean {
+  #isLost(asked: Asked, now: SteadyTime): boolean {
     if (this.#isOvertaken(asked, now)) return true;
     // Of somebody who is slow nothing is lost as long as he answers, in order.
     return now - asked.at >= LOST_AFTER_MS && now - this.#heardAt >= LOST_AFTER_MS;
   }
 
   /** By one that is answered. */
-  #isOvertaken({ number, at }: Asked, now: number): boolean {
+  #isOvertaken({ number, at }: Asked, now: SteadyTime): boolean {
     return this.#latestAnswered > number && now - at >= OVERTAKEN_AFTER_MS;
   }
 
-  #turnTo(now: number): void {
+  #turnTo(now: SteadyTime): void {
     const part = Math.floor(now / PART_MS);
     if (part === this.#part) return;
     this.#answeredBefore = part === this.#part + 1 ? this.#answered : 0;

@@ -10,7 +10,7 @@ import {
   instanceBuild,
 } from '../machines/instance-build.ts';
 import { begin, can, type Effect, revive, step } from '../machines/step.ts';
-import type { Address, PublicEvent, Turn } from './actor.ts';
+import type { Address, PublicEvent, SteadyTime, Turn } from './actor.ts';
 import type { RequestSpec } from './messages/common.ts';
 import type { Where } from './messages/where.ts';
 import { present } from './present.ts';
@@ -38,7 +38,7 @@ export interface HostedBuild {
   /** When the state that it is in times out, ms since the epoch; null when it may last. */
   deadlineAt: number | null;
   /** The same by the clock that nobody sets, since it was entered, or read, in this life; not recorded. */
-  endsAt: number | null;
+  endsAt: SteadyTime | null;
   /** How often the obligation of the state was done again; not recorded. */
   repeats: number;
   /** When the attempt under way was begun, or the one that was built, ms since the epoch; 0: that is not known. */
@@ -158,12 +158,11 @@ export interface Timing {
 }
 
 /**
- * When the state that a build is in times out, by the clock that nobody sets; null when it may last. It is settled when
- * this is asked first, as the state is entered, or is read: another life has said no more than the time of day. Its clock
- * may have been ahead, so that no state lasts longer than it may from now on; one that was behind cannot be told from time
- * that passed.
+ * When the state that a build is in times out; null when it may last. It is settled when this is asked first, as the state
+ * is entered, or is read: another life has said no more than the time of day. Its clock may have been ahead, so that no
+ * state lasts longer than it may from now on; one that was behind cannot be told from time that passed.
  */
-export function endOfState(build: HostedBuild, { turn, deadlines }: Timing): number | null {
+export function endOfState(build: HostedBuild, { turn, deadlines }: Timing): SteadyTime | null {
   if (build.deadlineAt === null) return null;
   build.endsAt ??=
     turn.steady + Math.min(build.deadlineAt - turn.now, deadlines[build.snapshot.value] ?? Number.POSITIVE_INFINITY);

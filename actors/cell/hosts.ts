@@ -2,6 +2,7 @@
 
 import { type ComputeServiceEvent, type ComputeServiceState, computeService } from '../../machines/compute-service.ts';
 import { begin, type Effect, revive, step } from '../../machines/step.ts';
+import type { SteadyTime } from '../actor.ts';
 import { afterFailure, afterSuccess } from '../failure-memory.ts';
 import type { FailureMemory, HostState, HostStats } from '../messages/scheduler.ts';
 
@@ -45,9 +46,9 @@ export interface Host {
   /** When the compute was last heard in this life, ms since the epoch; 0: it was not. Not recorded. */
   heardAt: number;
   /** The same by the clock that nobody sets, or since when it could be; not recorded. */
-  heard: number;
-  /** When its rest is over, by the clock that nobody sets; not recorded. */
-  restsUntil: number;
+  heard: SteadyTime;
+  /** When its rest is over; not recorded. */
+  restsUntil: SteadyTime;
   /** What still runs there though an operator has said that nothing does: it is being destroyed; not recorded. */
   clearing: readonly Running[];
   /** It has said nothing since the cell was away, held up or cut off, and could hear nobody; not recorded. */

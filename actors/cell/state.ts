@@ -4,7 +4,7 @@ import type { ComputeServiceEvent } from '../../machines/compute-service.ts';
 import type { InstanceBuildEvent } from '../../machines/instance-build.ts';
 import type { RemovalEvent } from '../../machines/removal.ts';
 import type { Effect } from '../../machines/step.ts';
-import type { Address } from '../actor.ts';
+import type { Address, SteadyTime } from '../actor.ts';
 import {
   adoptBuild,
   type BuildFacts,
@@ -94,8 +94,8 @@ export interface CellState extends Shared {
   readonly moves: Map<string, Move>;
   /** What drivers said instead of what came of an attempt, by instance; not recorded, for they are asked again. */
   readonly troubles: Map<string, Trouble>;
-  /** When silent hosts were last looked for, by the clock that nobody sets; not recorded. */
-  swept: number;
+  /** When silent hosts were last looked for; not recorded. */
+  swept: SteadyTime;
 }
 
 /**

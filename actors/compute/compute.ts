@@ -5,7 +5,7 @@
 // It takes: build, destroy, welcome, who-are-you, retired, tree-withdrawn (from its cell), tree-put, tree-refused (from
 // placement), list-instances, list-driven (from gateways), and its driver's answers. See actors/messages/compute.ts.
 
-import type { Actor, Address, Turn, Wake } from '../actor.ts';
+import type { Actor, Address, SteadyTime, Turn, Wake } from '../actor.ts';
 import { type Patience, waitMs } from '../builds.ts';
 import type { Metrics } from '../messages/common.ts';
 import type { ComputeBuild, ComputeMessage, DriverAnswer } from '../messages/compute.ts';
@@ -164,7 +164,7 @@ function tellTree({ settings: { placementShards }, state: { phase, providers }, 
  * How long it is to the host's own moment in each period. There are few of them, so that of the many computes that one
  * process may have some speak together, and each cell is sent one message by them.
  */
-function untilBeatMs({ host, heartbeatMs }: Settings, steady: number): number {
+function untilBeatMs({ host, heartbeatMs }: Settings, steady: SteadyTime): number {
   const moment = ((fnv1a(host) % BEAT_MOMENTS) * heartbeatMs) / BEAT_MOMENTS;
   return (Math.floor((steady - moment) / heartbeatMs) + 1) * heartbeatMs + moment - steady;
 }

@@ -3,7 +3,7 @@
 // asked for again, after seconds. So once one was asked in vain, questions are put to schedulers by name for a while, each
 // to the one that owes the fewest answers: whoever is slow is asked for less, and whoever is not there for next to nothing.
 
-import type { Address } from '../actor.ts';
+import type { Address, SteadyTime } from '../actor.ts';
 import { PassingMap } from '../passing-map.ts';
 
 /** For at least so long after one was asked in vain, ms. */
@@ -24,20 +24,20 @@ const TOLD_WITHIN_MS = 500;
 
 interface Known {
   readonly scheduler: Address;
-  heardAt: number;
+  heardAt: SteadyTime;
   /** How many questions were put to it by name that are not settled. */
   owes: number;
   /** How many questions it owed in vain, or may have owed, since anything was heard of it. */
   inVain: number;
   /** How often somebody had been picked when it was picked last. */
-  pickedAt: number;
+  pickedAt: SteadyTime;
 }
 
 export class KnownSchedulers {
   readonly #known = new Map<Address, Known>();
   /** Whom a question was put to by name. */
   readonly #askedOf = new PassingMap<string, Known>();
-  #latest: { readonly scheduler: Address; readonly at: number } | null = null;
+  #latest: { readonly scheduler: Address; readonly at: SteadyTime } | null = null;
   /** When somebody was asked in vain last, and how many new questions had been dealt by then. */
   #inVainAt = Number.NEGATIVE_INFINITY;
   #dealtByThen = 0;
@@ -48,8 +48,7 @@ export class KnownSchedulers {
   /** How many new questions were put by name, or to the group in their stead. */
   #dealt = 0;
 
-  /** @param now By the clock that nobody sets, as every other time that is told here, ms. */
-  heard(scheduler: Address, now: number): void {
+  heard(scheduler: Address, now: SteadyTime): void {
     this.#latest = { scheduler, at: now };
     const known = this.#known.get(scheduler);
     if (known !== undefined) {
@@ -64,13 +63,13 @@ export class KnownSchedulers {
   }
 
   /** A scheduler has come up, under whatever name: it may be any of those that were not heard since, which is no more then. */
-  cameUp(now: number): void {
+  cameUp(now: SteadyTime): void {
     // Many are told of it, one after the other.
     if (now - this.#cameUpAt >= TOLD_WITHIN_MS) this.#cameUpAt = now;
   }
 
   /** Who was heard last, if that was after then. */
-  latestSince(at: number): Address | undefined {
+  latestSince(at: SteadyTime): Address | undefined {
     return this.#latest !== null && this.#latest.at > at ? this.#latest.scheduler : undefined;
   }
 
@@ -90,7 +89,7 @@ export class KnownSchedulers {
   }
 
   /** A question that was put then is to be put again, as nobody answers it. */
-  askedInVain(question: string, askedAt: number, now: number): void {
+  askedInVain(question: string, askedAt: SteadyTime, now: SteadyTime): void {
     this.#inVainAt = now;
     this.#dealtByThen = this.#dealt;
     const byName = this.#askedOf.get(question);
@@ -103,13 +102,13 @@ export class KnownSchedulers {
   }
 
   /** Another than the one who was asked before: one that was heard after then, or whoever is the likeliest to be there. */
-  another(question: string, at: number, now: number): Address | undefined {
+  another(question: string, at: SteadyTime, now: SteadyTime): Address | undefined {
     const before = this.#askedOf.get(question)?.scheduler;
     return this.#leastOwing(Math.max(at, this.#cameUpAt), before) ?? this.#likeliest(now, before);
   }
 
   /** Who is to be asked rather than the group, if anybody is. */
-  insteadOfGroup(now: number): Address | undefined {
+  insteadOfGroup(now: SteadyTime): Address | undefined {
     const isCertain = this.#dealt - this.#dealtByThen >= BY_NAME_QUESTIONS;
     if (now - this.#inVainAt >= (isCertain ? BY_NAME_MS : BY_NAME_MOST_MS)) return undefined;
     this.#dealt += 1;
@@ -118,7 +117,7 @@ export class KnownSchedulers {
   }
 
   /** Of several that owe as little, the one that was picked longest ago. */
-  #leastOwing(heardAfter: number, butFor: Address | undefined): Address | undefined {
+  #leastOwing(heardAfter: SteadyTime, butFor: Address | undefined): Address | undefined {
     let least: Known | undefined;
     for (const known of this.#known.values()) {
       if (known.heardAt <= heardAfter || known.scheduler === butFor) continue;
@@ -132,7 +131,7 @@ export class KnownSchedulers {
   }
 
   /** Who was asked in vain least often since it was heard; of several, the one that was heard last. */
-  #likeliest(now: number, butFor: Address | undefined): Address | undefined {
+  #likeliest(now: SteadyTime, butFor: Address | undefined): Address | undefined {
     // One that was not heard since another came up may be that one, which has another name now.
     const heardAfter = Math.max(this.#cameUpAt, now - FORGOTTEN_AFTER_MS);
     let likeliest: Known | undefined;

@@ -2,7 +2,7 @@
 
 import type { InstanceBuildEvent } from '../../machines/instance-build.ts';
 import type { Effect } from '../../machines/step.ts';
-import type { Address } from '../actor.ts';
+import type { Address, SteadyTime } from '../actor.ts';
 import { AskingWindow } from '../asking-window.ts';
 import {
   type BuildFacts,
@@ -90,12 +90,12 @@ export interface Entry {
   repeats: number;
 }
 
-/** When a request ends that has no host by then, by the clock that nobody sets. */
+/** When a request ends that has no host by then. */
 export interface Ends {
   /** Unless it waits: of one that may wait, while it has heard of no scheduler. */
-  readonly unheard: number;
+  readonly unheard: SteadyTime;
   /** When it waits for a host; absent of one that may not. */
-  readonly waiting?: number;
+  readonly waiting?: SteadyTime;
 }
 
 /** A request of which some instance waits for a host. */
@@ -122,17 +122,16 @@ export interface OpenRequest {
         readonly reason: string;
         readonly decision: string | undefined;
         readonly scheduler: Address;
-        /** When that was by the clock that nobody sets. */
-        readonly heard: number;
+        /** The same as `at`, by the clock that nobody sets. */
+        readonly heard: SteadyTime;
       }
     | undefined;
   /** When it ends, as is settled in this life; not recorded. */
   ends: Ends | null;
   /**
-   * Its time is over: until when, by the clock that nobody sets, an answer is waited for that tells why it has no host at
-   * last; not recorded.
+   * Its time is over: until when an answer is waited for that tells why it has no host at last; not recorded.
    */
-  lastUntil?: number;
+  lastUntil?: SteadyTime;
   /** Tells this round of asking from earlier ones; not recorded. 0: in this life nobody was asked yet. */
   round: number;
   /** The last round that was recorded, or 0. */
@@ -145,12 +144,12 @@ export interface OpenRequest {
   scheduler: Address | null;
   /** The placement shards that had not answered a scheduler, as it said last, in this round or the one before; not recorded. */
   awaits: { readonly scheduler: Address; readonly round: number; readonly shards: readonly number[] } | null;
-  /** When it was asked for last, by the clock that nobody sets; not recorded. */
-  askedAt: number;
+  /** When it was asked for last; not recorded. */
+  askedAt: SteadyTime;
   /** How often it was asked for since a scheduler has answered anything about it, or ever; not recorded. */
   unanswered: number;
-  /** When the first of those questions was put, by the clock that nobody sets; not recorded. */
-  unansweredSince: number;
+  /** When the first of those questions was put; not recorded. */
+  unansweredSince: SteadyTime;
   repeats: number;
   /** How often it was asked for where others wait since it was answered there; not recorded. */
   inVain: number;
@@ -171,10 +170,9 @@ export interface ConductorState {
   readonly withRoom: Set<string>;
   /**
    * The scheduler at which they wait, all at one: each knows who came first, and whose turn it is, only among those that
-   * wait with it. Null: it is not known. When it was heard last in this life, by the clock that nobody sets, is not
-   * recorded; null: it was not.
+   * wait with it. Null: it is not known. When it was heard last in this life is not recorded; null: it was not.
    */
-  line: { readonly scheduler: Address; heardAt: number | null } | null;
+  line: { readonly scheduler: Address; heardAt: SteadyTime | null } | null;
   /** Those that answer, whatever they were asked for; not recorded. */
   readonly schedulers: KnownSchedulers;
   /** The place in line of the request that was accepted last of those that may wait; follows from `requests`. */
@@ -256,8 +254,8 @@ export function wantHosts({ requests, toAsk, unasked, following }: ConductorStat
   else toAsk.add(request);
 }
 
-/** When the instances of a request that wait for a host give up, by the clock that nobody sets. */
-export function endOfRequest(state: ConductorState, open: OpenRequest, timing: Timing): number {
+/** When the instances of a request that wait for a host give up. */
+export function endOfRequest(state: ConductorState, open: OpenRequest, timing: Timing): SteadyTime {
   open.ends ??= endsOf(state, open, timing);
   const { unheard, waiting } = open.ends;
   // One that waits has heard of a scheduler: it waits as long as was asked for, and no longer but to be told why in vain.

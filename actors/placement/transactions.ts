@@ -1,7 +1,7 @@
 // The transactions that a shard coordinates, and how records change them. Each is known before anybody is asked to hold,
 // so that whatever dies, the next life goes on with it: it decides once, and tells everybody until all have done so.
 
-import type { Address } from '../actor.ts';
+import type { Address, SteadyTime } from '../actor.ts';
 import type { ApiRefusal } from '../messages/placement-api.ts';
 import type { Part } from '../messages/transactions.ts';
 
@@ -35,8 +35,8 @@ interface Pursuit {
   answered: boolean;
   /** How often it was asked for what is owed now. */
   repeats: number;
-  /** When it is refused if it is not decided, by the clock that nobody sets; null: it was not taken up in this life yet. */
-  endsAt: number | null;
+  /** When it is refused if it is not decided; null: it was not taken up in this life yet. */
+  endsAt: SteadyTime | null;
 }
 
 export type Outcome = { readonly confirmed: true } | { readonly confirmed: false; readonly refusal: ApiRefusal };

@@ -1,6 +1,7 @@
 // Hosts of which it is hard to tell whether they could serve a request are searched to the end a few a turn, so that others
 // are served in between. A request with no other host waits for that, within bounds.
 
+import type { SteadyTime } from '../actor.ts';
 import { effort } from '../fitting/effort.ts';
 import { shapeOf } from './ranking/ranking.ts';
 import type { Shape } from './ranking/shape.ts';
@@ -17,7 +18,7 @@ const WITHIN_MS = 60_000;
 
 export const SEARCH_WAKE = 'search';
 
-function maySearch({ unsearched, searched }: Shape, steady: number): boolean {
+function maySearch({ unsearched, searched }: Shape, steady: SteadyTime): boolean {
   return unsearched.size > 0 && (searched.looks < MAX_LOOKS || steady >= searched.since + WITHIN_MS);
 }
 

@@ -3,7 +3,7 @@
 import type { Selection } from '../../machines/instance-build.ts';
 import type { selection as selectionMachine } from '../../machines/selection.ts';
 import type { begin } from '../../machines/step.ts';
-import type { Address, Turn } from '../actor.ts';
+import type { Address, SteadyTime, Turn } from '../actor.ts';
 import type { Patience } from '../builds.ts';
 import type { Advice } from '../messages/advice.ts';
 import type { RequestSpec } from '../messages/common.ts';
@@ -84,16 +84,16 @@ export interface Open {
   givingBack: GivingBack | null;
   /** When its project was served before, and by its turn now, counted; null: it did not wait. */
   readonly turnOfProject: { readonly before: number; readonly now: number } | null;
-  /** Until when it waits for what becomes of others' claims, by the clock that nobody sets; null: it has found no reason to. */
-  outwaits: number | null;
+  /** Until when it waits for what becomes of others' claims; null: it has found no reason to. */
+  outwaits: SteadyTime | null;
   /** How often what is not answered was said again. */
   repeats: number;
   /** Instances of which placement has said that they hold something, on a host that this scheduler has not heard of. */
   readonly heldUnheard: Set<string>;
   /** Whether its asker was told last that placement shards have not answered. */
   toldAwaiting: boolean;
-  /** When its asker has given it up, by the clock that nobody sets; the time of day that he has said is for placement. */
-  readonly endsAt: number;
+  /** When its asker has given it up; the time of day that he has said is for placement. */
+  readonly endsAt: SteadyTime;
 }
 
 /** A question where instances are, which is under way. */
@@ -153,8 +153,8 @@ export interface Sweep {
 export interface Sweeping {
   readonly sweep: Sweep;
   readonly roots: readonly string[];
-  /** When those who wait for it heard last that it is under way, or when it came, by the clock that nobody sets. */
-  toldAt: number;
+  /** When those who wait for it heard last that it is under way, or when it came. */
+  toldAt: SteadyTime;
   position: number;
   /** What is left of its conclusion, once that has begun. */
   conclusion: Steps<void> | undefined;
@@ -166,8 +166,8 @@ export interface Sweeping {
 export interface Resumed {
   readonly taker: string;
   readonly tryNumber: number;
-  /** When its asker has given it up, by the clock that nobody sets. */
-  readonly endsAt: number;
+  /** When its asker has given it up. */
+  readonly endsAt: SteadyTime;
 }
 
 /** A request that waits. */
@@ -184,8 +184,7 @@ export interface Parked extends Resumed {
 export interface Away {
   /** Its place in line. */
   readonly place: number;
-  /** Since when, by the clock that nobody sets. */
-  readonly at: number;
+  readonly at: SteadyTime;
 }
 
 /** The requests of a project that ask for the same, the oldest first. */
@@ -199,10 +198,10 @@ export interface Lot {
   readonly away: Map<string, Away>;
   /** Whether a host may have room by now. */
   hopeful: boolean;
-  /** Not to be tried again before, by the clock that nobody sets: hosts that look well and refuse are not asked without end. */
-  notBefore: number;
-  /** Not to be looked at before, by the same clock, unless somebody who comes later would be served. */
-  lookAgainAt: number;
+  /** Not to be tried again before: hosts that look well and refuse are not asked without end. */
+  notBefore: SteadyTime;
+  /** Not to be looked at before, unless somebody who comes later would be served. */
+  lookAgainAt: SteadyTime;
   /** Where the group was that they want to be with, when it was looked for room there. */
   homes: string;
   /** The question where the instances are that they want to be with, or apart from, while its answer is waited for. */
@@ -223,8 +222,8 @@ export interface Parking {
   readonly servedAt: Map<string, number>;
   /** How many turns there were so far. */
   served: number;
-  /** Those whose turn it was, and whose claims may be still to come, with when that was, by the clock that nobody sets. */
-  readonly serving: Map<string, number>;
+  /** Those whose turn it was, and whose claims may be still to come, with when that was. */
+  readonly serving: Map<string, SteadyTime>;
 }
 
 /** What a survey found, in short. */
@@ -253,10 +252,10 @@ export interface Awaiting {
 export interface Surveyed {
   /** The revision of the view that it is of. */
   readonly revision: number;
-  /** When the first of those that were made one after the other was begun, by the clock that nobody sets. */
-  readonly since: number;
-  /** When it was done, by the clock that nobody sets; null: it is under way. */
-  doneAt: number | null;
+  /** When the first of those that were made one after the other was begun. */
+  readonly since: SteadyTime;
+  /** When it was done; null: it is under way. */
+  doneAt: SteadyTime | null;
   /** What it found; null where it took long, and hosts have changed meanwhile. */
   found: Found | null;
   /** Who is told when it is, and meanwhile that it is not. */
@@ -299,18 +298,18 @@ export interface SchedulerState extends Fleet {
   readonly sweeps: Sweeping[];
   /** The surveys that were made lately for requests without a host, by what was asked for. */
   readonly surveyed: Map<string, Surveyed>;
-  /** At how many hosts surveys have looked lately, whatever was asked for, and since when, by the clock that nobody sets. */
-  readonly surveying: { since: number; looked: number };
+  /** At how many hosts surveys have looked lately, whatever was asked for, and since when. */
+  readonly surveying: { since: SteadyTime; looked: number };
   /** Whether a turn is to come that searches hosts of which it is hard to tell whether they fit. */
   isSearching: boolean;
   /** The number of the last question, whatever was asked, and of the last request that was taken on. */
   asks: number;
-  /** When this life of it began, by the clock that nobody sets. */
-  startedAt: number;
+  /** When this life of it began. */
+  startedAt: SteadyTime;
   /** Whether it has just begun, and the whole fleet is not known yet. */
   isForming: boolean;
-  /** When silent cells and placement shards were last looked for, by the clock that nobody sets. */
-  sweptAt: number;
+  /** When silent cells and placement shards were last looked for. */
+  sweptAt: SteadyTime;
   /** Claims that placement refused: what a stale view cost. */
   conflicts: number;
 }

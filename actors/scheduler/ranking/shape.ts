@@ -2,6 +2,7 @@
 // family tells that, where it has one; the others are looked at one by one (weighing.ts), and stands.ts keeps how they stand.
 
 import type { Allocation } from '../../../machines/instance-build.ts';
+import type { SteadyTime } from '../../actor.ts';
 import type { RequestSpec } from '../../messages/common.ts';
 import type { WeighingText } from '../../messages/stored-decision.ts';
 import type { Asked } from '../filters/filter.ts';
@@ -37,10 +38,10 @@ export interface Weighed extends Entry {
   readonly version: number;
 }
 
-/** Looks at providers that were spent on searching hosts for a shape lately, and since when, by the clock that nobody sets. */
+/** Looks at providers that were spent on searching hosts for a shape lately, and since when. */
 export interface Searched {
   looks: number;
-  since: number;
+  since: SteadyTime;
 }
 
 /** The hosts that fit a shape of request, by their roots. */

@@ -1,10 +1,11 @@
 // The builds that this scheduler has claimed a host for and of which the host's cell has not told yet.
 
+import type { SteadyTime } from '../../actor.ts';
 import { PassingMap } from '../../passing-map.ts';
 
 export class ExpectedBuilds {
-  /** When the host of each was claimed, by the clock that nobody sets, oldest first; by the root of the host. */
-  readonly #on = new PassingMap<string, Map<string, number>>();
+  /** When the host of each was claimed, oldest first; by the root of the host. */
+  readonly #on = new PassingMap<string, Map<string, SteadyTime>>();
   readonly #rootOf = new PassingMap<string, string>();
 
   /** Expects the build of an instance on a host, and on no other any more. */

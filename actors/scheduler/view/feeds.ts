@@ -1,6 +1,8 @@
 // Following numbered feeds: noticing that a number was missed, and asking for the whole again, page by page, without
 // ceasing to serve. One follower stands for one feed: a placement shard's or a cell's.
 
+import type { SteadyTime } from '../../actor.ts';
+
 /** Who tells a feed. */
 export type Teller =
   | { readonly shard: number; readonly cell?: undefined }
@@ -17,11 +19,12 @@ export interface Follower {
   sequence: number;
   /** The question that is under way for the whole, or null; answers to other questions are old. */
   ask: number | null;
-  /** When the feed was last heard, or may have been by a scheduler that was held up, by the clock that nobody sets. */
-  heardAt: number;
-  /** When it was last heard for certain, ms since the epoch, and by the clock that nobody sets. */
+  /** When the feed was last heard, or may have been by a scheduler that was held up. */
+  heardAt: SteadyTime;
+  /** When it was last heard for certain, ms since the epoch. */
   saidAt: number;
-  said: number;
+  /** The same by the clock that nobody sets. */
+  said: SteadyTime;
   /** While the whole is asked for: ids named on the pages so far, or by the feed meanwhile. */
   readonly listed: Set<string>;
   /** While the whole is asked for: what the feed told to be gone since, with the number of the change. */

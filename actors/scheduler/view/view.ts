@@ -2,6 +2,7 @@
 // stale and is never wrong in what follows from it, because placement decides. What this scheduler has claimed and
 // has no answer for yet is counted as used, see promises.ts.
 
+import type { SteadyTime } from '../../actor.ts';
 import type { ProviderState, ProvidersChanged, ProvidersPage, ProviderUsage } from '../../messages/placement.ts';
 import type { FailureMemory, HostState, HostStats } from '../../messages/scheduler.ts';
 import { PassingMap } from '../../passing-map.ts';
@@ -52,16 +53,16 @@ export interface View {
   /** Kept only when a filter or weigher goes by what hosts are doing. */
   readonly expected: ExpectedBuilds;
   statsMatter: boolean;
-  /** When something was last heard to be taken, or a claim to be refused, by the clock that nobody sets. */
-  takenAt: number;
+  /** When something was last heard to be taken, or a claim to be refused. */
+  takenAt: SteadyTime;
   /** The time that filters and weighers see, ms since the epoch. */
   now: number;
   /** The same by the clock that nobody sets, and by how much `now` was ahead of it when that was looked at last. */
-  steady: number;
+  steady: SteadyTime;
   ahead: number;
-  /** When hosts are to be weighed anew though nothing is told of them, by root, and the earliest of these times; steady. */
-  readonly due: Map<string, number>;
-  nextDue: number;
+  /** When hosts are to be weighed anew though nothing is told of them, by root, and the earliest of these times. */
+  readonly due: Map<string, SteadyTime>;
+  nextDue: SteadyTime;
   /** The roots that changed, in order; the rankings follow it. */
   readonly changes: string[];
   /** How many changes were dropped from the front of `changes`. */
