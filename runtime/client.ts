@@ -35,7 +35,8 @@ export interface Client {
   /**
    * Asks for instances. The answer comes as soon as the request is recorded; the builds go on after it. Sent again with its
    * id, a request is not built again; what has failed of it meanwhile is `failed` of the answer.
-   * @throws MalformedError code `malformed` with the field; `already-exists`, `overloaded`, `no-responders`, `timeout`.
+   * @throws MalformedError code `malformed` with the field; `already-exists`, also once an instance of the request was
+   * deleted; `payload-too-large` when no server would carry it; `overloaded`, `no-responders`, `timeout`.
    */
   build(request: BuildRequest): Promise<BuildAnswer>;
   /**

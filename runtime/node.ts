@@ -42,7 +42,7 @@ export interface Node {
   readonly url: string | null;
   /** How many placement shards the deployment has. */
   readonly placementShards: number;
-  /** How the actors of this node do, by address: the figures that `nats micro stats` shows of them. */
+  /** How the actors of this node do, by address: the figures that `nats micro stats --json` shows of them. */
   stats(): Readonly<Record<string, Readonly<Record<string, number>>>>;
   /** How this node stands to each actor that has a lease: whether it owns it or stands by, and who owns it. */
   standings(): Readonly<Record<string, Standing>>;
@@ -69,8 +69,8 @@ const DEFAULT_MAX_MAILBOX = 100_000;
  * Starts a node. It resolves when each actor of its roles is served here, or owned by another node and stood by for.
  * A server that is slow to answer meanwhile is reported, and waited for.
  * @throws CellwrightError `bad-role`, `bad-id`, `bad-option` with the field; `other-shards`; `already-hosted` when another
- * node serves a compute, or an actor that has no lease; `no-jetstream`; what connecting to NATS or starting a server
- * throws.
+ * node serves a compute, or an actor that has no lease; `prefix-taken` when another prefix would have the same streams;
+ * `no-jetstream`; `jetstream-refused` with what the server says; what connecting to NATS or starting a server throws.
  */
 export async function startNode(options: NodeOptions): Promise<Node> {
   checkOptions(options);

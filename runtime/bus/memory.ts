@@ -104,7 +104,7 @@ const INBOX = '_INBOX.';
 /** Stands for the server's word that nobody listens. */
 const NO_RESPONDERS: BusMessage = { subject: '', headers: NO_HEADERS, data: new Uint8Array(0) };
 
-/** One bus on a server of its own. */
+/** One bus on a server of its own. Several nodes of one process that are given it make one deployment. */
 export function memoryBus(options: MemoryServerOptions): MemoryBus {
   return memoryServer(options).connect();
 }

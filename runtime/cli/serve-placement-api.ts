@@ -31,7 +31,10 @@ export async function servePlacementApi(flags: PlacementApiFlags): Promise<void>
     ...(allowOrigins === undefined ? {} : { allowedOrigins: allowOrigins }),
   });
   console.log(`the Placement API listens at ${server.url}`);
-  if (tokens === undefined) console.log("development mode: whoever sends the token 'admin' may do everything");
+  if (tokens === undefined)
+    console.log(
+      "development mode, open to everybody: any token is taken, and whoever sends the token 'admin' may do everything",
+    );
   await interrupt.happened;
   await server.close();
 }

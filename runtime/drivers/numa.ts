@@ -11,13 +11,17 @@ import { MAX_PROVIDERS } from './naming.ts';
 /** The shape of a host with NUMA nodes that are all alike. */
 export interface NumaHost {
   readonly name: string;
+  /** How many NUMA nodes it has. */
   readonly nodes: number;
-  /** Of each node. */
+  /** Processors of each node. */
   readonly vcpu: number;
+  /** Memory of each node, MiB. */
   readonly memoryMb: number;
+  /** GPUs of each node. */
   readonly gpus: number;
-  /** Of the host itself. */
+  /** Disk of the host itself, GB. */
   readonly diskGb: number;
+  /** Such as `A100`, for the trait `CUSTOM_GPU_A100`; read only where there are GPUs. */
   readonly gpuModel: string;
 }
 

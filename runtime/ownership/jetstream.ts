@@ -1,5 +1,5 @@
-// Leases in a KV bucket on JetStream, one key for each actor: `nats kv history <prefix>_leases placement.0` tells the
-// story of an ownership. What is decided is decided by the outcome of a conditional write, never by what was read.
+// Leases in a KV bucket on JetStream, one key for each actor: `nats kv get <prefix>_leases placement.0` tells who owns it.
+// What is decided is decided by the outcome of a conditional write, never by what was read.
 
 import type { Address } from '../../actors/actor.ts';
 import type { NatsBus } from '../bus/nats.ts';

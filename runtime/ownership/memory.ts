@@ -8,7 +8,10 @@ import type { LeaseRecord, Leases, SeenLease } from './leases.ts';
 
 const NEVER_HELD: SeenLease = { record: null, revision: 0 };
 
-/** @throws MalformedError when there is no clock. */
+/**
+ * Leases for nodes that share one process and a bus in memory: give all of them the same.
+ * @throws MalformedError when there is no clock.
+ */
 export function memoryLeases(options: { clock: Clock }): Leases {
   const { clock } = options ?? {};
   if (typeof clock?.soon !== 'function') {

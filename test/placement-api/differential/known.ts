@@ -17,7 +17,10 @@
 // 11. Where a shared provider serves the unnamed group alone, the reference loses candidates of the other groups: see
 //    compare.ts.
 //
-// The streams leave out what the reference gets wrong: see requests.ts.
+// The streams leave out:
+//
+// 12. A class that two groups of a query ask for without `group_policy=none`: the reference counts it up in place.
+// 13. Taking a provider's name away, which the reference lets pass and ours refuses.
 
 import type { Answer, Request } from './exchange.ts';
 

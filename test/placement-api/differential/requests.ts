@@ -1,9 +1,7 @@
 // A stream of random requests, valid and not, over a small world in which they often meet: few providers, consumers,
 // aggregates, classes and traits.
 //
-// Left out is what the reference gets wrong: a class that two groups of a query ask for without `group_policy=none` is
-// counted up in place; bodies that make it fail with a status of 500; and taking a provider's name away, which ours
-// refuses.
+// Left out are bodies that make the reference fail with a status of 500, and what known.ts tells from 12 on.
 
 import { broken } from './broken.ts';
 import { candidatesPath } from './candidate-queries.ts';
