@@ -137,6 +137,7 @@ export function cell(options: CellOptions): Actor<CellState, CellMessage, CellRe
 
   function receive(state: CellState, message: CellMessage | Wake, from: Address, turn: CellTurn): void {
     const work = workOf(state, turn);
+    if (isOfFormerLife(state, message)) return;
     const event = eventOf(message);
     if (event !== null) {
       advance(work, event.instance, event.event);
@@ -363,6 +364,24 @@ export function cell(options: CellOptions): Actor<CellState, CellMessage, CellRe
     snapshot: storeCell,
     restore: (parts) => restoreCell(joined(parts) as StoredCell),
   };
+}
+
+/**
+ * Whether a compute says that nothing of an attempt is there, and another life of it serves the host by now. That one was
+ * asked for what was owed, and may be building it.
+ */
+function isOfFormerLife({ hosts }: CellState, message: CellMessage | Wake): boolean {
+  switch (message.type) {
+    case 'build-refused':
+    case 'build-failed':
+    case 'build-aborted':
+    case 'destroyed': {
+      const { host, incarnation } = message;
+      return incarnation !== undefined && hosts.get(host)?.superseded.includes(incarnation) === true;
+    }
+    default:
+      return false;
+  }
 }
 
 /** The event of a build machine that a message stands for, if it does nothing else. */

@@ -57,10 +57,14 @@ type Outcome =
   | { state: 'aborted'; reason: string }
   | { state: 'destroyed' };
 
-/** An attempt on this host. `found` was there when the compute started: the driver knows what it is. */
-interface Job {
+/** An attempt that is on the host. */
+interface Running {
   readonly instance: string;
   readonly attempt: number;
+}
+
+/** An attempt on this host. `found` was there when the compute started: the driver knows what it is. */
+interface Job extends Running {
   state: 'found' | 'building' | 'built' | 'destroying';
   /** The order, to give it to the driver again; absent for what was found. */
   order: ComputeBuild | null;
@@ -199,7 +203,7 @@ function tell({ settings: { cell, host }, turn }: Work, what: string, reason: st
   turn.publish({ topic: ['cell', cell, 'host', host, what], body: { at: turn.now, host, reason }, cause });
 }
 
-function running({ state }: Work): { instance: string; attempt: number }[] {
+function running({ state }: Work): Running[] {
   return [...state.jobs.values()].map(({ instance, attempt }) => ({ instance, attempt }));
 }
 
@@ -223,33 +227,38 @@ function build(work: Work, order: ComputeBuild, from: Address): void {
 }
 
 function answer(
-  { settings: { host }, turn }: Work,
+  { settings: { host }, state: { incarnation }, turn }: Work,
   instance: string,
   attempt: number,
   outcome: Outcome,
   to: Address,
 ): void {
   const ofAttempt = { host, instance, attempt };
+  const ofLife = { ...ofAttempt, incarnation };
   switch (outcome.state) {
     case 'built':
       return turn.send(to, { type: 'built', ...ofAttempt });
     case 'failed':
-      return turn.send(to, { type: 'build-failed', ...ofAttempt, reason: outcome.reason });
+      return turn.send(to, { type: 'build-failed', ...ofLife, reason: outcome.reason });
     case 'aborted':
-      return turn.send(to, { type: 'build-aborted', ...ofAttempt, reason: outcome.reason });
+      return turn.send(to, { type: 'build-aborted', ...ofLife, reason: outcome.reason });
     case 'destroyed':
-      return turn.send(to, { type: 'build-refused', ...ofAttempt, reason: 'the attempt was destroyed before' });
+      return turn.send(to, { type: 'build-refused', ...ofLife, reason: 'the attempt was destroyed before' });
   }
+}
+
+function sayDestroyed({ settings: { host }, state: { incarnation }, turn }: Work, of: Running, to: Address): void {
+  turn.send(to, { type: 'destroyed', host, instance: of.instance, attempt: of.attempt, incarnation });
 }
 
 function destroy(work: Work, instance: string, attempt: number, from: Address): void {
   const { settings, state, turn } = work;
-  const { host, toDriver } = settings;
+  const { toDriver } = settings;
   const key = keyOf(instance, attempt);
   const outcome = state.outcomes.get(key);
   if (outcome !== undefined) {
     remember(state, key, { state: 'destroyed' });
-    return turn.send(from, { type: 'destroyed', host, instance, attempt });
+    return sayDestroyed(work, { instance, attempt }, from);
   }
   const job = state.jobs.get(key);
   if (job?.state === 'destroying') {
@@ -300,15 +309,15 @@ function driverSaid(work: Work, said: DriverAnswer): void {
   const key = keyOf(instance, attempt);
   const job = state.jobs.get(key);
   if (job === undefined) {
-    // It said that nothing was left, which is true no more.
-    if (said.type !== 'driver-built' || state.outcomes.get(key)?.state !== 'destroyed') return;
+    // It was said that nothing was left, which is true no more: of a driver that was asked twice one call may end later.
+    if (said.type !== 'driver-built' || !state.outcomes.has(key)) return;
     state.outcomes.delete(key);
     return beginDestroying(work, instance, attempt);
   }
   if (said.type === 'driver-destroyed') {
     if (job.state !== 'destroying') return;
     end(state, key, { state: 'destroyed' });
-    return turn.send(toCell, { type: 'destroyed', host, instance, attempt });
+    return sayDestroyed(work, said, toCell);
   }
   if (said.type === 'destroy-failed' || said.type === 'driver-unknown') {
     const task = said.type === 'driver-unknown' ? 'build' : 'destroy';

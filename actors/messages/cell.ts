@@ -25,6 +25,11 @@ import { claimAnswers, placementAnswers } from './placement.ts';
 const Revision = Type.Optional(Type.Integer({ minimum: 0 }));
 
 const ofAttempt = { host: Token, instance: Token, attempt: Attempt };
+/**
+ * That nothing of an attempt is on its host is the word of one life of the compute. Absent: of a node that did not say of
+ * which yet.
+ */
+const ofLife = { ...ofAttempt, incarnation: Type.Optional(Incarnation) };
 
 export const cellMessages = {
   /** A build changes hands: the cell records it, says `started`, and everything after is the cell's. */
@@ -59,11 +64,11 @@ export const cellMessages = {
   /** Which of these builds have ended? Each that has is told again as `ended`. */
   'ask-ends': message('ask-ends', { instances: Type.Array(Token, { minItems: 1, maxItems: 1_000 }) }),
   accepted: message('accepted', ofAttempt),
-  'build-refused': message('build-refused', { ...ofAttempt, reason: Reason }),
+  'build-refused': message('build-refused', { ...ofLife, reason: Reason }),
   built: message('built', ofAttempt),
-  'build-failed': message('build-failed', { ...ofAttempt, reason: Reason }),
-  'build-aborted': message('build-aborted', { ...ofAttempt, reason: Reason }),
-  destroyed: message('destroyed', ofAttempt),
+  'build-failed': message('build-failed', { ...ofLife, reason: Reason }),
+  'build-aborted': message('build-aborted', { ...ofLife, reason: Reason }),
+  destroyed: message('destroyed', ofLife),
   /**
    * The host's driver was asked to build or to destroy an attempt and did not say what came of it: it rejected, or its
    * answer is none. It is asked again.

@@ -342,7 +342,11 @@ test('hosts - a fenced host is given nothing, and in its old life only made to c
     'who-are-you to compute/c1/h1',
   ]);
   const shown = on.tell(up('h1', 'life-1', [{ instance: 'i1', attempt: 1 }]), 'compute/c1/h1');
-  assert.equal(told(shown), ['destroy to compute/c1/h1']);
+  assert.equal([sentOf(shown, 'destroy').length, shown.records.length], [1, 1]);
+  assert.not.ok(told(shown).includes('welcome to compute/c1/h1'));
+  assert.match(viewOfHost(on.state.hosts.get('h1') as never).reason ?? '', /has i1 attempt 1/);
+  const again = on.tell(up('h1', 'life-1', [{ instance: 'i1', attempt: 1 }]), 'compute/c1/h1');
+  assert.equal([told(again), again.records], [['destroy to compute/c1/h1'], []], 'it is recorded once');
   assert.is(viewOfHost(on.state.hosts.get('h1') as never).state, 'fenced');
 });
 

@@ -368,6 +368,38 @@ test('cell - the words of an attempt that is over change nothing', () => {
   assert.equal(on.stored(), before);
 });
 
+test('cell - what a former life of a compute says to have ended may be going on in the one that serves the host', () => {
+  const on = building(['h2']);
+  on.tell(startOf('i2', [], 'h3'), 'conductor/0');
+  on.tell({ type: 'built', ...ofAttempt('i2', 1, 'h3') });
+  on.tell({ type: 'delete', instance: 'i2' }, 'conductor/0');
+  for (const [host, running] of [
+    ['h1', []],
+    ['h3', [{ instance: 'i2', attempt: 1 }]],
+  ] as const) {
+    const who = on.tell(up(host, 'life-2'), `compute/c1/${host}`).sent[0]?.message as { challenge: number };
+    const anew = on.tell({ ...up(host, 'life-2', [...running]), challenge: who.challenge }, `compute/c1/${host}`);
+    assert.ok(told(anew).includes(`${host === 'h1' ? 'build' : 'destroy'} to compute/c1/${host}`));
+  }
+  const before = on.stored();
+  const former = { incarnation: 'life-1' } as const;
+  for (const message of [
+    { ...(failed('i1', 1) as Extract<CellMessage, { type: 'build-failed' }>), ...former },
+    { type: 'build-aborted', ...ofAttempt('i1', 1), ...former, reason: 'stopped' },
+    { type: 'build-refused', ...ofAttempt('i1', 1), ...former, reason: 'destroyed before' },
+    { type: 'destroyed', ...ofAttempt('i2', 1, 'h3'), ...former },
+  ] as const) {
+    const turned = on.tell(message);
+    assert.equal([turned.records, turned.sent], [[], []], message.type);
+  }
+  assert.equal(on.stored(), before);
+  const latest = { incarnation: 'life-2' } as const;
+  const gone = on.tell({ type: 'destroyed', ...ofAttempt('i2', 1, 'h3'), ...latest });
+  assert.ok(told(gone).includes('release to placement/0'), told(gone).join());
+  const over = on.tell({ ...(failed('i1', 1) as Extract<CellMessage, { type: 'build-failed' }>), ...latest });
+  assert.is(sentOf(over, 'claim')[0]?.message.attempt, 2);
+});
+
 test('cell - a claim that came too late is sent again, and costs no alternate', () => {
   const on = building();
   on.tell(failed('i1', 1));

@@ -325,6 +325,20 @@ test('compute - what is built after the driver has said that nothing of it is le
   assert.equal(told(on.tell(order(), CELL)), [`build-refused to ${CELL}`]);
 });
 
+test('compute - what is built after the driver has said that it failed is destroyed, and each end says in whose life it came', () => {
+  for (const aborted of [false, true]) {
+    const on = desk();
+    on.tell(order(), CELL);
+    const [end] = sentOf(on.tell(failed(aborted), DRIVER), aborted ? 'build-aborted' : 'build-failed');
+    assert.is(end?.message.incarnation, LIFE);
+    assert.equal(told(on.tell({ type: 'driver-built', ...ofAttempt() }, DRIVER)), [`destroy to ${DRIVER}`]);
+    const [gone] = sentOf(on.tell({ type: 'driver-destroyed', ...ofAttempt() }, DRIVER), 'destroyed');
+    assert.is(gone?.message.incarnation, LIFE);
+    const [refusal] = sentOf(on.tell(order(), CELL), 'build-refused');
+    assert.is(refusal?.message.incarnation, LIFE);
+  }
+});
+
 test('compute - destroying that fails is tried again until it is done, at a slowing pace', () => {
   const on = desk();
   on.tell(destroy(), CELL);
