@@ -27,7 +27,8 @@ export interface OwnedActor extends Omit<Duty, 'open'> {
 
 export function ownedActor({ host, supervision, serve, onUp, onError }: OwnedOptions): OwnedActor {
   let service: Service | undefined;
-  let opening: Promise<void> = Promise.resolve();
+  /** Resolves when nothing is being opened; it never rejects. */
+  let opening: Promise<unknown> = Promise.resolve();
   let tenure: Tenure | undefined;
 
   async function leave(): Promise<void> {
@@ -53,7 +54,12 @@ export function ownedActor({ host, supervision, serve, onUp, onError }: OwnedOpt
       await leave();
       throw error;
     }
-    onUp();
+    tellUp();
+  }
+
+  /** It may have been stopped, or have failed, meanwhile. */
+  function tellUp(): void {
+    if (host.isUp()) onUp();
   }
 
   return {
@@ -65,8 +71,10 @@ export function ownedActor({ host, supervision, serve, onUp, onError }: OwnedOpt
       return opened;
     },
     restart() {
-      const started = host.start(tenure).then(onUp);
-      opening = started.catch(() => undefined);
+      // It may have failed before it was on the bus.
+      const before = opening;
+      const started = host.start(tenure).then(() => before.then(tellUp));
+      opening = Promise.allSettled([before, started]);
       return started;
     },
     resume: () => host.resume(),
