@@ -72,6 +72,8 @@ export interface Actor<State, Incoming extends Message, Recorded> {
   recover(state: State, turn: Turn<Recorded>): void;
   /** Called after the last message of a turn: for what is told once a turn, however many messages it had. */
   endTurn?(state: State, turn: Turn<Recorded>): void;
+  /** The state is dropped, as another process owns the actor now: it may be large, and nothing of it is to be kept. */
+  dropped?(): void;
   /** What there is, in numbers, for whoever watches; asked at any time between turns. */
   figures?(state: State): Readonly<Record<string, number>>;
   /** Begins a snapshot of the state as it is now; its parts are taken while the state goes on changing. */

@@ -466,6 +466,10 @@ class HostedActor<State, Incoming extends Message, Recorded> implements ActorHos
     this.#mailbox = NOTHING;
     this.#gate.drop();
     this.#owing = false;
+    // The next owner may be another process, and the state is large.
+    this.#state = undefined;
+    this.#taking = undefined;
+    this.#actor.dropped?.();
     this.#tellIfDrained();
   }
 }

@@ -359,6 +359,7 @@ export function cell(options: CellOptions): Actor<CellState, CellMessage, CellRe
     receive,
     apply: (state, record) => applyToCell(state, record, settings.deadlines),
     recover,
+    dropped: workOf.forget,
     endTurn,
     figures: ({ instances, hosts }) => ({ instances: instances.size, hosts: hosts.size }),
     snapshot: storeCell,

@@ -214,6 +214,7 @@ export function conductor(options: ConductorOptions): Actor<ConductorState, Cond
     receive,
     apply: (state, record) => applyToConductor(state, record, settings.deadlines),
     recover,
+    dropped: workOf.forget,
     endTurn: (state, turn) => askSchedulers(workOf(state, turn)),
     figures: ({ instances, requests, parked, unasked }) => ({
       instances: instances.size,

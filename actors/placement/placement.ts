@@ -217,6 +217,9 @@ export function placement(options: PlacementOptions): Actor<PlacementState, Inco
     apply: applyToPlacement,
     recover,
     endTurn,
+    dropped() {
+      last = undefined;
+    },
     figures: ({ providers, consumers }) => ({ providers: providers.size, consumers: consumers.holding.size }),
     snapshot: storePlacement,
     restore: (parts) => restorePlacement(joined(parts) as StoredPlacement),

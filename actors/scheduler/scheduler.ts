@@ -236,5 +236,6 @@ export function scheduler(options: SchedulerOptions): Actor<SchedulerState, Sche
     return { hosts: view.hosts.size, requests: open.size, parked: parking.byRequest.size, conflicts };
   }
 
-  return { init, receive, apply() {}, recover, endTurn, figures, snapshot: () => snapshotOf({}, {}), restore: init };
+  const snapshot = () => snapshotOf({}, {});
+  return { init, receive, apply() {}, recover, endTurn, dropped: workOf.forget, figures, snapshot, restore: init };
 }
