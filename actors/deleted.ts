@@ -9,12 +9,31 @@ const MOST_FORGOTTEN = 1_000;
 /** How long until the next ones are forgotten, ms, where there are more. */
 const FORGET_MORE_MS = 50;
 
+const FORGET_FIRST_MS = 5_000;
+
 /** A clock that was ahead by so much, ms, was wrong: no two that may be right differ by it. */
-const WRONG_BY_MS = 86_400_000;
+export const WRONG_BY_MS = 86_400_000;
 
 /** How long until it is looked again what is to be forgotten, ms, where it is remembered for `rememberMs`. */
 export function forgetAgainMs(rememberMs: number, isAll = true): number {
   return isAll ? Math.max(FORGET_MORE_MS, rememberMs / 4) : FORGET_MORE_MS;
+}
+
+/** The same in a new life, which may be a short one. */
+export function forgetFirstMs(rememberMs: number): number {
+  return Math.min(FORGET_FIRST_MS, forgetAgainMs(rememberMs));
+}
+
+/**
+ * Those that are older than `before`, of some that stand oldest first. What is of a clock that was wrong, and far ahead,
+ * stands in no other's way.
+ */
+export function* olderThan<One>(some: Iterable<One>, timeOf: (one: One) => number, before: number): Generator<One> {
+  for (const one of some) {
+    const at = timeOf(one);
+    if (at < before) yield one;
+    else if (at - before <= WRONG_BY_MS) return;
+  }
 }
 
 export const FORGET_WAKE = 'forget-deleted';

@@ -11,7 +11,7 @@ import type { InstanceBuildEvent } from '../../machines/instance-build.ts';
 import { obligations } from '../../machines/step.ts';
 import type { Actor, Address, Turn, Wake } from '../actor.ts';
 import { endOfState, type Patience } from '../builds.ts';
-import { FORGET_WAKE, forgetAgainMs, forgetDeleted } from '../deleted.ts';
+import { FORGET_WAKE, forgetDeleted, forgetFirstMs } from '../deleted.ts';
 import type { CellMessage, DriverTrouble } from '../messages/cell.ts';
 import type { InstanceView } from '../messages/gateway.ts';
 import type { HostsChanged } from '../messages/scheduler.ts';
@@ -351,7 +351,7 @@ export function cell(options: CellOptions): Actor<CellState, CellMessage, CellRe
     state.swept = turn.steady;
     sweepByEcho(work);
     beat(state, turn);
-    turn.wakeAfter(FORGET_WAKE, forgetAgainMs(rememberDeletedMs));
+    turn.wakeAfter(FORGET_WAKE, forgetFirstMs(rememberDeletedMs));
   }
 
   return {

@@ -225,6 +225,7 @@ export function applyToCell(state: CellState, record: CellRecord, deadlines: Sta
     case 'host-removed':
       noteGone(state, record.host);
       state.hosts.delete(record.host);
+      state.selections.delete(record.host);
       state.removedHosts.remember(record.host, record.at);
       return NO_EFFECTS;
   }

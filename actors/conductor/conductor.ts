@@ -9,7 +9,7 @@
 import { obligations } from '../../machines/step.ts';
 import type { Actor, Address, Turn, Wake } from '../actor.ts';
 import { BUILD_WAKE, type Patience } from '../builds.ts';
-import { FORGET_WAKE, forgetAgainMs, forgetDeleted } from '../deleted.ts';
+import { FORGET_WAKE, forgetDeleted, forgetFirstMs } from '../deleted.ts';
 import type { ConductorMessage } from '../messages/conductor.ts';
 import { page } from '../page.ts';
 import { isScheduler } from '../routing.ts';
@@ -206,7 +206,7 @@ export function conductor(options: ConductorOptions): Actor<ConductorState, Cond
     for (const open of state.requests.values()) endOfRequest(state, open, work);
     recoverLine(work);
     askEnds(work, watchMs);
-    turn.wakeAfter(FORGET_WAKE, forgetAgainMs(rememberDeletedMs));
+    turn.wakeAfter(FORGET_WAKE, forgetFirstMs(rememberDeletedMs));
   }
 
   return {

@@ -34,7 +34,8 @@ export function likeAsked(work: Work, { ask, names, holding }: LikeInstances, fr
 /** Looks at the next instances for the question whose turn it is. */
 export function goOnLikening(work: Work): void {
   const { state, turn } = work;
-  while ((state.likenings[0]?.until ?? turn.steady) < turn.steady) state.likenings.shift();
+  // One that is left unfinished goes no further through the instances, which would have to stand as they are for it.
+  while ((state.likenings[0]?.until ?? turn.steady) < turn.steady) state.likenings.shift()?.left?.return?.();
   const [current] = state.likenings;
   if (current === undefined) return;
   if (lookFurther(current, state.instances)) {

@@ -1,6 +1,6 @@
 // A question for the instances that are like a name, while it is looked into.
 
-import type { Address } from '../actor.ts';
+import type { Address, SteadyTime } from '../actor.ts';
 import type { LikeFinder } from '../alike.ts';
 
 export interface Likening {
@@ -8,8 +8,8 @@ export interface Likening {
   readonly ask: number;
   readonly sought: readonly { readonly name: string; readonly digits: string; readonly finder: LikeFinder }[];
   readonly isHolding: boolean;
-  /** When whoever asks waits no longer, ms since the epoch. */
-  readonly until: number;
+  /** When whoever asks waits no longer. */
+  readonly until: SteadyTime;
   /** The instances that were not looked at; undefined: none was. */
   left: Iterator<string> | undefined;
 }

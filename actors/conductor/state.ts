@@ -166,6 +166,8 @@ export interface ConductorState {
   asking: Iterator<string> | null;
   /** Requests that wait for a host; follows from `requests`. */
   readonly parked: Set<string>;
+  /** The one of them that came first, where that is known; not recorded. */
+  firstParked: string | null;
   /** Those of them that only stand in line to have the room that there is for them; not recorded: after a crash all count. */
   readonly withRoom: Set<string>;
   /**
@@ -219,6 +221,7 @@ export function emptyConductor(): ConductorState {
     unended: new PassingSet(),
     asking: null,
     parked: new Set(),
+    firstParked: null,
     withRoom: new Set(),
     line: null,
     schedulers: new KnownSchedulers(),
@@ -298,6 +301,8 @@ export function applyToConductor(
       if (open === undefined) throw new Error(`a record names the request '${record.request}', which is not open`);
       open.parked = { at: record.at, reason: record.reason };
       state.parked.add(record.request);
+      // It may have come before the others: requests are tried beside each other.
+      state.firstParked = null;
       for (const instance of open.waiting) changing(state, instance).decision = record.decision;
       return [];
     }

@@ -126,21 +126,32 @@ export function leaveSilentLine(
 export function givesWay(work: Work, request: string, { waitUntil, repeats, inVain }: OpenRequest): boolean {
   const { state } = work;
   if (inVain === 0) return false;
-  const { line, parked } = state;
+  const { line } = state;
   if (waitUntil === undefined || repeats !== ASKS_FOR_LINE || line === null || !isSilent(work, line)) return false;
-  let first: { request: string; open: OpenRequest } | undefined;
-  for (const other of parked) {
-    const open = state.requests.get(other);
-    if (open?.since !== undefined && open.since < (first?.open.since ?? Number.POSITIVE_INFINITY))
-      first = { request: other, open };
-  }
-  if (first === undefined || first.request === request) return false;
-  if (first.open.repeats < ASKS_FOR_LINE) {
-    first.open.repeats = ASKS_FOR_LINE;
-    first.open.inVain = ASKS_FOR_LINE;
-    state.toAsk.add(first.request);
+  const first = firstInLine(state);
+  const open = first === null ? undefined : state.requests.get(first);
+  if (first === null || open === undefined || first === request) return false;
+  if (open.repeats < ASKS_FOR_LINE) {
+    open.repeats = ASKS_FOR_LINE;
+    open.inVain = ASKS_FOR_LINE;
+    state.toAsk.add(first);
   }
   return true;
+}
+
+/** Of the requests that wait, of which there may be ten thousand, the one that came first. */
+function firstInLine(state: ConductorState): string | null {
+  const { parked, requests } = state;
+  if (state.firstParked !== null && parked.has(state.firstParked)) return state.firstParked;
+  state.firstParked = null;
+  let firstSince = Number.POSITIVE_INFINITY;
+  for (const request of parked) {
+    const since = requests.get(request)?.since ?? Number.POSITIVE_INFINITY;
+    if (since >= firstSince) continue;
+    state.firstParked = request;
+    firstSince = since;
+  }
+  return state.firstParked;
 }
 
 /** Asked for before it was known where others wait, it goes there: the one who says that it waits forgets it. */

@@ -28,8 +28,8 @@ export interface GroupHomes {
   readonly own: Set<string>;
   /** Claims that wait until the keeper has said whose a group is; not recorded. */
   readonly asking: Map<string, { token: number; readonly claims: Map<string, WaitingClaim> }>;
-  /** As keeper: how far the last sweep came; not recorded. */
-  swept: number;
+  /** As keeper: the groups that the sweep under way has still to come to; null: none is under way. Not recorded. */
+  unswept: Iterator<[string, GroupHome]> | null;
 }
 
 export type GroupHomeRecord =
@@ -43,7 +43,7 @@ export interface StoredGroupHomes {
 }
 
 export function noGroupHomes(): GroupHomes {
-  return { count: 0, kept: new Map(), leaving: new Map(), own: new Set(), asking: new Map(), swept: 0 };
+  return { count: 0, kept: new Map(), leaving: new Map(), own: new Set(), asking: new Map(), unswept: null };
 }
 
 export function applyGroupHome(groupHomes: GroupHomes, record: GroupHomeRecord): void {

@@ -15,8 +15,9 @@ import { nameOf } from './groups.ts';
 import type { PlacementState } from './state.ts';
 import type { ShardWork } from './work.ts';
 
-/** How many groups are asked after in one sweep. */
+/** How many groups are asked after in one turn of a sweep, and how many are looked at for that. */
 const MAX_SWEPT = 1_000;
+const MAX_LOOKED_AT = 20_000;
 
 // --- the shard that a claim is for
 
@@ -171,22 +172,38 @@ function stays(work: ShardWork, { group, number, root, name }: GroupHomeMessageO
   }
 }
 
-/** Asks after groups that may have no member any more, and forgets claims whose claimants have given up. */
-export function sweepGroupHomes(work: ShardWork, before: number): void {
-  const { groups, groupHomes } = work.state;
-  const { kept, leaving, own, asking } = groupHomes;
+/**
+ * Asks after groups that may have no member any more, as they were given before `before`, and forgets claims whose claimants
+ * have given up. Of many groups it is some at a time: false when some are left for another turn.
+ */
+export function sweepGroupHomes(work: ShardWork, before: number): boolean {
+  const { groupHomes } = work.state;
+  if (groupHomes.unswept === null) {
+    forgetGivenUp(work);
+    groupHomes.unswept = groupHomes.kept.entries();
+  }
+  let asked = 0;
+  for (let looks = 0; looks < MAX_LOOKED_AT && asked < MAX_SWEPT; looks += 1) {
+    const next = groupHomes.unswept.next();
+    if (next.done === true) {
+      groupHomes.unswept = null;
+      return true;
+    }
+    const [group, { shard, number, at }] = next.value;
+    if (at >= before) continue;
+    if (!groupHomes.leaving.has(group)) groupHomes.leaving.set(group, { number, wanted: new Map() });
+    say(work, placementAddress(shard), { type: 'group-leave', group, number });
+    asked += 1;
+  }
+  return false;
+}
+
+function forgetGivenUp({ state: { groups, groupHomes }, turn }: ShardWork): void {
+  const { own, asking } = groupHomes;
   for (const group of [...own]) if (!groups.known.has(group)) own.delete(group);
   for (const [group, { claims }] of [...asking]) {
-    for (const [consumer, { claim }] of [...claims]) if (claim.expiresAt < work.turn.now) claims.delete(consumer);
+    for (const [consumer, { claim }] of [...claims]) if (claim.expiresAt < turn.now) claims.delete(consumer);
     if (claims.size === 0) asking.delete(group);
-  }
-  const all = [...kept].filter(([, { at }]) => at < before);
-  if (groupHomes.swept >= all.length) groupHomes.swept = 0;
-  const old = all.slice(groupHomes.swept, groupHomes.swept + MAX_SWEPT);
-  groupHomes.swept += old.length;
-  for (const [group, { shard, number }] of old) {
-    if (!leaving.has(group)) leaving.set(group, { number, wanted: new Map() });
-    say(work, placementAddress(shard), { type: 'group-leave', group, number });
   }
 }
 

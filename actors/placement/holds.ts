@@ -4,6 +4,7 @@
 
 import type { Allocation } from '../../machines/instance-build.ts';
 import type { Address, Message } from '../actor.ts';
+import { olderThan, WRONG_BY_MS } from '../deleted.ts';
 import { Table } from '../table.ts';
 import type { Keys, Locks } from './locks.ts';
 import type { HeldPart } from './records.ts';
@@ -68,9 +69,13 @@ class OverLately extends Table<Lately> {
     super((over, transaction) => [transaction, over]);
   }
 
-  /** Remembers one from now on. Where clocks differ it counts as over no earlier than those before it. */
+  /**
+   * Remembers one from now on. Where clocks differ it counts as over no earlier than those before it, unless those are of a
+   * clock that was wrong.
+   */
   remember(transaction: string, at: number, consumers: readonly string[]): void {
-    this.#newest = this.size === 0 ? at : Math.max(at, this.#newest);
+    const isFirst = this.size === 0 || this.#newest - at > WRONG_BY_MS;
+    this.#newest = isFirst ? at : Math.max(at, this.#newest);
     this.set(transaction, { at: this.#newest, consumers });
   }
 }
@@ -96,8 +101,7 @@ export function isOver({ ended, lately }: Holds, transaction: string): boolean {
 
 /** Forgets brief ones that were over before `before`. */
 export function forgetLately({ lately, changedBy }: Holds, before: number): void {
-  for (const [transaction, { at, consumers }] of lately) {
-    if (at >= before) return;
+  for (const [transaction, { consumers }] of olderThan(lately, ([, { at }]) => at, before)) {
     lately.delete(transaction);
     for (const consumer of consumers) if (changedBy.get(consumer) === transaction) changedBy.delete(consumer);
   }
@@ -108,8 +112,7 @@ export function forgetEnded(holds: Holds, before: number): void {
   const { ended, changedBy } = holds;
   forgetLately(holds, before);
   const forgotten = new Set<string>();
-  for (const [transaction, at] of ended) {
-    if (at >= before) break;
+  for (const [transaction] of olderThan(ended, ([, at]) => at, before)) {
     ended.delete(transaction);
     forgotten.add(transaction);
   }

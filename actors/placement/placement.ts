@@ -9,7 +9,7 @@
 
 import type { Allocation } from '../../machines/instance-build.ts';
 import type { Actor, Address, Turn, Wake } from '../actor.ts';
-import { FORGET_WAKE, forgetAgainMs } from '../deleted.ts';
+import { FORGET_WAKE, forgetAgainMs, forgetFirstMs } from '../deleted.ts';
 import type { GroupHomeMessage } from '../messages/group-homes.ts';
 import type { ConsumerState, PlacementMessage, ProvidersChanged } from '../messages/placement.ts';
 import type { PlacementApiMessage } from '../messages/placement-api.ts';
@@ -145,8 +145,7 @@ export function placement(options: PlacementOptions): Actor<PlacementState, Inco
           return;
         }
         const before = turn.now - rememberDeletedMs;
-        const isAll = forgetOld(work, before);
-        if (shards > 1 && isAll) sweepGroupHomes(work, before);
+        const isAll = forgetOld(work, before) && (shards === 1 || sweepGroupHomes(work, before));
         turn.wakeAfter(FORGET_WAKE, forgetAgainMs(rememberDeletedMs, isAll));
         return;
       }
@@ -203,7 +202,7 @@ export function placement(options: PlacementOptions): Actor<PlacementState, Inco
     state.feed.epoch = turn.now;
     state.feed.sequence = 0;
     for (const set of Object.values(state.untold)) set.clear();
-    turn.wakeAfter(FORGET_WAKE, forgetAgainMs(rememberDeletedMs));
+    turn.wakeAfter(FORGET_WAKE, forgetFirstMs(rememberDeletedMs));
     turn.wakeAfter('beat', 0);
     const work = workOf(state, turn);
     // Some may be settled, and forgotten, meanwhile.

@@ -4,6 +4,7 @@
 
 import type { Address } from '../actor.ts';
 import { type Patience, waitMs } from '../builds.ts';
+import { olderThan } from '../deleted.ts';
 import type { AnyMessage } from '../messages/any.ts';
 import type { ConsumerChange } from '../messages/placement-api.ts';
 import type { Part, TransactionMessage, TransactionMessageOf } from '../messages/transactions.ts';
@@ -197,22 +198,10 @@ function say(work: ShardWork, to: Address, message: AnyMessage, brief: boolean |
   takeTransaction(work, message as TransactionMessage, to);
 }
 
-/** Whether there is something of transactions that may be forgotten; of each kind the first is the oldest. */
+/** Whether there is something of transactions that may be forgotten. */
 export function hasOldTransactions({ holds, transactions }: PlacementState, before: number): boolean {
-  const isOld = (at: number | undefined) => at !== undefined && at < before;
-  return (
-    isOld(first(holds.lately.values())?.at) ||
-    isOld(first(holds.ended.values())) ||
-    hasOldSettled(transactions.known.values(), before)
-  );
-}
-
-const first = <T>(items: Iterator<T, undefined>): T | undefined => items.next().value;
-
-function hasOldSettled(known: Iterable<Transaction>, before: number): boolean {
-  for (const { at, settled } of known) {
-    if (at >= before) return false;
-    if (settled) return true;
-  }
+  for (const _ of olderThan(holds.lately.values(), ({ at }) => at, before)) return true;
+  for (const _ of olderThan(holds.ended.values(), (at) => at, before)) return true;
+  for (const { settled } of olderThan(transactions.known.values(), ({ at }) => at, before)) if (settled) return true;
   return false;
 }

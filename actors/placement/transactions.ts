@@ -2,6 +2,7 @@
 // so that whatever dies, the next life goes on with it: it decides once, and tells everybody until all have done so.
 
 import type { Address, SteadyTime } from '../actor.ts';
+import { olderThan } from '../deleted.ts';
 import type { ApiRefusal } from '../messages/placement-api.ts';
 import type { Part } from '../messages/transactions.ts';
 
@@ -111,8 +112,7 @@ function keep({ known, byKey }: Transactions, stored: Stored): void {
 
 /** Forgets those that are settled and began before `before`. */
 export function forgetSettled({ known, byKey }: Transactions, before: number): void {
-  for (const [id, { at, settled, key }] of known) {
-    if (at >= before) return;
+  for (const [id, { settled, key }] of olderThan(known, ([, { at }]) => at, before)) {
     if (!settled) continue;
     known.delete(id);
     byKey.delete(key);

@@ -37,7 +37,7 @@ export function sayAgain(work: Work, key: string): void {
     else if (value === 'claiming') {
       insistLess(open, instance);
       claim(work, open, instance);
-    } else if (value === 'recalling') recall(work, open, instance);
+    } else if (value === 'recalling' && open.gathering?.has(instance) !== true) recall(work, open, instance);
     if (!isOpen(work, open)) return;
   }
   if (endLocating(work, open)) goOnWithAll(work, open);

@@ -223,6 +223,19 @@ test(
 );
 
 test(
+  'journal-lost - one in which nothing but strays ever stood goes on once they are removed',
+  onStage(async ({ bus, streams, process }) => {
+    await streams.add({ name: STREAM, subjects: ['cw.cell.c1.journal'], duplicate_window: 120e9 } as never);
+    for (let n = 0; n < 2; n += 1) bus.connection.publish('cw.cell.c1.journal', 'hello');
+    await bus.flush();
+    const { code } = await refusal(() => process()<Noted>(OWNER).open());
+    assert.is(code, 'journal-unreadable');
+    for (const seq of [1, 2]) await streams.deleteMessage(STREAM, seq);
+    assert.equal([...(await process()<Noted>(OWNER).open()).records], []);
+  }),
+);
+
+test(
   'journal-lost - an owner notices that an entry was removed of which it knew nothing, and waits for nobody',
   onStage(async ({ bus, streams, process }) => {
     const journal = await written(process());
