@@ -262,9 +262,10 @@ export function cell(options: CellOptions): Actor<CellState, CellMessage, CellRe
 
   function timedOut(work: Work, instance: string, host: string): void {
     const trouble = work.state.troubles.get(instance);
-    const why =
-      trouble?.task === 'build' ? { reason: `its driver did not say what came of it: ${trouble.reason}` } : {};
-    advance(work, instance, { type: 'TIMED_OUT', ...why });
+    const isAccepted = work.state.instances.get(instance)?.build.snapshot.value === 'building';
+    const silence = isAccepted ? 'its driver did not say what came of it' : 'its compute did not take the order';
+    const reason = trouble?.task === 'build' ? `its driver did not say what came of it: ${trouble.reason}` : silence;
+    advance(work, instance, { type: 'TIMED_OUT', reason });
     restIfFailing(work, host, 'no word within the deadline');
   }
 

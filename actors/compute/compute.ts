@@ -233,11 +233,9 @@ function answer(
   outcome: Outcome,
   to: Address,
 ): void {
-  const ofAttempt = { host, instance, attempt };
-  const ofLife = { ...ofAttempt, incarnation };
+  if (outcome.state === 'built') return turn.send(to, { type: 'built', host, instance, attempt });
+  const ofLife = { host, instance, attempt, incarnation };
   switch (outcome.state) {
-    case 'built':
-      return turn.send(to, { type: 'built', ...ofAttempt });
     case 'failed':
       return turn.send(to, { type: 'build-failed', ...ofLife, reason: outcome.reason });
     case 'aborted':

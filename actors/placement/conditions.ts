@@ -10,6 +10,7 @@ import { refusalOf } from './inventory.ts';
 import type { Provider, Providers } from './providers.ts';
 import { isSubtree } from './subtree.ts';
 import { refusalOfTenants } from './tenants.ts';
+import { outsideWords } from './tree-conditions.ts';
 
 /** The first condition that does not hold, or null when the claim may be granted. */
 export function refusalOfClaim(
@@ -141,7 +142,7 @@ export function unmet(group: ResourceGroup, serving: readonly Provider[], root: 
     );
     if (outsider !== undefined) {
       const condition = aggregates.join(', ');
-      const message = `provider '${outsider.spec.name}' is in none of the aggregates ${condition}`;
+      const message = `provider '${outsider.spec.name}' ${outsideWords(aggregates)}`;
       return { code: 'not-in-aggregate', message, provider: outsider.spec.id, condition };
     }
   }

@@ -34,12 +34,18 @@ export function rootsOf(consumer: string, { holding }: Consumers, providers: Pro
   return roots;
 }
 
+/** `is not in aggregate gold`: of which it is to be in one. */
+export function outsideWords(aggregates: readonly string[]): string {
+  const [only, ...others] = aggregates;
+  return others.length === 0 ? `is not in aggregate ${only}` : `is in none of the aggregates ${aggregates.join(', ')}`;
+}
+
 function outsideAggregates({ memberOf, notMemberOf }: TreeConditions, root: Provider): Refusal | null {
   const { id: provider, name } = root.spec;
   for (const aggregates of memberOf ?? []) {
     if (aggregates.some((aggregate) => root.aggregates.has(aggregate))) continue;
     const condition = aggregates.join(', ');
-    const message = `provider '${name}' is in none of the aggregates ${condition}`;
+    const message = `provider '${name}' ${outsideWords(aggregates)}`;
     return { code: 'not-in-aggregate', message, provider, condition };
   }
   const avoided = root.aggregates.size === 0 ? undefined : notMemberOf?.find((one) => root.aggregates.has(one));

@@ -4,6 +4,7 @@
 import { type Advice, named, quoted } from '../messages/advice.ts';
 import type { TreeConditions } from '../messages/common.ts';
 import type { Origins } from '../messages/where.ts';
+import { outsideWords } from '../placement/tree-conditions.ts';
 import { type Request, rankedPart } from './request.ts';
 
 /** The conditions of a claim on aggregates, and what they come from, where that is known. */
@@ -119,7 +120,8 @@ function ofKnownOrigin({ memberOf = [], notMemberOf = [] }: OnAggregates, origin
     const condition: Condition = {
       code: 'not-in-aggregate',
       about: which,
-      words: `is not in ${which}`,
+      // In the default zone, which is one of them then, is whatever is in no other.
+      words: zones.closed === undefined ? `is not in ${which}` : `is in a zone other than ${quoted(about)}`,
       memberOf: memberOf[zones.list ?? -1],
       notMemberOf: idsAt(zones.closed),
     };
@@ -167,7 +169,7 @@ function ofKnownOrigin({ memberOf = [], notMemberOf = [] }: OnAggregates, origin
 
 function askedFor(memberOf: readonly string[]): AggregateWish {
   const about = memberOf.join(', ');
-  const words = `is in none of the aggregates ${about}`;
+  const words = outsideWords(memberOf);
   return {
     advice: { code: 'without-member-of', about },
     conditions: [{ code: 'not-in-aggregate', about, words, memberOf }],

@@ -3,6 +3,7 @@
 // that however many are under way only the oldest is looked at.
 
 import { mayWait } from './lots.ts';
+import { tellSelecting } from './selecting.ts';
 import type { Open, SchedulerState, Work } from './state.ts';
 
 /**
@@ -15,6 +16,7 @@ export function awaitsClaims(work: Work, open: Open): boolean {
   open.behind ??= { upTo: state.claimed, repeats: open.repeats };
   const oldest = oldestClaims(state);
   if (!isBehind(open, oldest)) return false;
+  if (!state.awaitingClaims.has(open.key)) tellSelecting(work, open);
   state.awaitingClaims.add(open.key);
   // What it waits for may be answered before all are looked at again, and the oldest be those of the last look.
   if (numbersOf(oldest) !== state.oldestClaims) state.oldestClaims = null;

@@ -23,7 +23,7 @@ export const REFUSAL_CODES = {
   'trait-missing': 'it lacks the required trait, or all the traits, `about`',
   'trait-forbidden': 'it has the forbidden trait `about`',
   'not-in-aggregate':
-    'it is in none of the aggregates, or of the zones, `about`: of zones, `about` says `zone` before their names',
+    'it is not in any of the aggregates, or of the zones, `about`: of zones, `about` says `zone` before their names',
   'in-avoided-aggregate':
     'it is in the aggregate `about`, or `zone`, which is avoided, or, as `about` says then, kept for other projects; of more than 8 aggregates it is not said which',
   'not-isolated': 'each group would fit, but not all of them at once as the group policy wants it',

@@ -47,7 +47,10 @@ function headline(view: InstanceView): string {
   const where = host !== undefined ? ` on ${cell ?? '?'}/${host}` : cell !== undefined ? ` in cell ${cell}` : '';
   const which = attempt !== undefined && attempt > 1 ? ` (attempt ${attempt})` : '';
   const why = failure === undefined ? '' : `: ${failure.code}: ${failure.message}`;
-  return `instance '${instance}' ${howWords(view)}${where}${which}${why}`;
+  const at = `${where}${which}${why}`;
+  return view.state === 'unknown'
+    ? `how instance '${instance}' is, is not known${at}`
+    : `instance '${instance}' ${howWords(view)}${at}`;
 }
 
 /** `is active`, `has failed`: what state an instance is in. */

@@ -124,7 +124,7 @@ function claimWords({ claiming, awaiting = [] }: Pick<HostStanding, 'claiming' |
   }
   if (awaiting.length === 0) return '';
   const shards = awaiting.map((shard) => `placement/${shard}`).join(', ');
-  return `${shards} ${awaiting.length === 1 ? 'has' : 'have'} not answered yet, and nothing is claimed before; `;
+  return `${shards} ${awaiting.length === 1 ? 'has' : 'have'} not said yet what was claimed before, and nothing more is claimed until then; `;
 }
 
 /** One of several that has no host may fit where all of them did not, or be short of less. */

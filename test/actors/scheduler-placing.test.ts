@@ -109,7 +109,7 @@ test('placing - of hosts that a request names it is said first what stands in it
   const large = reasonOf('large', 99, 'h1', 'h4');
   assert.match(
     large,
-    /c1\/h1, which it names: host 'h1' is disabled, and 99 VCPU exceed .*; c1\/h4, which it names: 99 VCPU /,
+    /c1\/h1, which it names: host 'h1' is disabled; and 99 VCPU exceed .*; c1\/h4, which it names: 99 VCPU /,
   );
   const all = `${is('h1', 'disabled')}; ${is('h2', 'down')}; ${is('h3', 'disabled')}`;
   const three = reasonOf('three', 1, 'h1', 'h2', 'h3');

@@ -452,6 +452,7 @@ test('scheduler - however many wait for the claims of others, each of those is n
   }
   assert.ok(looked <= 200, `${looked} were looked at`);
   assert.equal([state.awaitingClaims.size, state.claims.size, on.answers.length], [50, 50, 0]);
+  assert.is(on.selecting.size, 50, 'each is told to be under way, lest it is asked for once more meanwhile');
   on.deliver(undefined, ({ message }) => message.type === 'claim');
   live(on, 5_000);
   const count = (type: string) => on.answers.filter((answer) => answer.type === type).length;

@@ -833,8 +833,14 @@ test('words - while placement shards have not said what they know, it is said wh
     const now = { cell: 'c1', host: 'h1', hosts: 1, fits: 1, rank: 1, weighing, awaiting };
     return whyNotWords({ id: 'web', cell: 'c1', host: 'h1', there: false, then, now }, view, false)[2] ?? '';
   };
-  assert.match(nowOf([2]), /^now: placement\/2 has not answered yet, and nothing is claimed before; it would/);
-  assert.match(nowOf([0, 2]), /^now: placement\/0, placement\/2 have not answered yet, and nothing/);
+  assert.match(
+    nowOf([2]),
+    /^now: placement\/2 has not said yet what was claimed before, and nothing more is claimed until then; it would/,
+  );
+  assert.match(
+    nowOf([0, 2]),
+    /^now: placement\/0, placement\/2 have not said yet what was claimed before, and nothing/,
+  );
 });
 
 test('words - by how much a host is short is said once, and of its own instance that another like it is meant', () => {

@@ -47,7 +47,7 @@ export function wordsOnNamed(named: readonly OnNamed[]): { place: string; words:
   return named.map(({ host, found: { all, isMore } }) => {
     const place = `${host.cell}/${host.host}`;
     const more = isMore ? ['more stands in its way'] : [];
-    const told = [...all.map(({ message }) => message), ...more].join(', and ');
+    const told = [...all.map(({ message }) => message), ...more].join('; and ');
     return { place, words: clipped(`${place}, which it names: ${told}`, MAX_WORDS_LENGTH) };
   });
 }

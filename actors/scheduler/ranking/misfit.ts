@@ -336,7 +336,7 @@ function looserFit(
     return { code: 'not-one-subtree', message };
   }
   if (spec.groupPolicy !== 'isolate' || !fits(together)) return null;
-  return { code: 'not-isolated', message: `the groups cannot each be served by another provider of '${name}'` };
+  return { code: 'not-isolated', message: `the groups cannot each be served by a provider of their own of '${name}'` };
 }
 
 function tooMuch(tree: readonly Provider[]): Refusal {
