@@ -102,7 +102,7 @@ export const RoomForSome = Type.Object({
 });
 export type RoomForSome = Static<typeof RoomForSome>;
 
-/** Which resource classes run out of several instances for some of which there is room, and after how many of them. */
+/** Where there is room for some of several instances: what lets in no more, and after how many of them. */
 export const RunsOut = Type.Object({
   instances: Type.Integer(),
   /** How many were asked for. */
@@ -111,6 +111,11 @@ export const RunsOut = Type.Object({
   hosts: Type.Integer(),
   /** On how many of those hosts a class is short for one more: the classes that are on most hosts first. */
   classes: Type.Array(Type.Object({ about: Type.String(), hosts: Type.Integer() })),
+  /**
+   * On how many of those hosts one more would be refused whatever is left, and by what, as a code of refusals: by the rule
+   * of its instance group, by a limit on instances or builds, or as its groups are to share a subtree, or none.
+   */
+  rules: Type.Optional(Type.Array(Type.Object({ code: Type.String(), hosts: Type.Integer() }))),
 });
 export type RunsOut = Static<typeof RunsOut>;
 
@@ -152,7 +157,7 @@ export const Decision = Type.Object({
   unknown: Type.Optional(Type.Array(UnknownName)),
   /** Where there was room for some of several instances, and not for all; absent too where it was not counted. */
   room: Type.Optional(RoomForSome),
-  /** Where there was room for some of several instances: what ran out; absent too where it is not resources, or not known. */
+  /** Where there was room for some of several instances: what ran out; absent too where it is not known. */
   runsOut: Type.Optional(RunsOut),
   /** What its instance group is held by, where that keeps it from fitting. */
   groupHeld: Type.Optional(GroupHeld),

@@ -90,6 +90,15 @@ export const StoredDecision = Type.Object({
       Type.Array(Type.Tuple([Type.String(), Type.Integer()])),
     ]),
   ),
+  /** The same of its `rules`, by their codes. */
+  rules: Type.Optional(
+    Type.Tuple([
+      Type.Integer(),
+      Type.Integer(),
+      Type.Integer(),
+      Type.Array(Type.Tuple([Type.String(), Type.Integer()])),
+    ]),
+  ),
   /** `groupHeld`: the group, the place, how the host is, how many members there are, and those that are named. */
   held: Type.Optional(
     Type.Tuple([Type.String(), Type.String(), Type.String(), Type.Integer(), Type.Array(Type.String())]),
@@ -233,7 +242,7 @@ function textOf(decision: DecisionToPack, reasons: number, claims: number): stri
     const named = room.named.map((one) => `[${placeText(one)},${one.instances}]`);
     fields.push(`"p":[${room.instances},${room.of},${room.hosts},[${named.join()}]]`);
   }
-  if (runsOut !== undefined) fields.push(`"out":${JSON.stringify(storedRunsOut(runsOut))}`);
+  if (runsOut !== undefined) fields.push(...runsOutFields(runsOut));
   if (groupHeld !== undefined) fields.push(...heldFields(groupHeld));
   if (onNamed !== undefined) fields.push(`"on":${JSON.stringify(onNamed.told.map(storedOnNamed))}`);
   if (chosen !== undefined) fields.push(`"g":${placeText(chosen)}`);
@@ -285,8 +294,19 @@ function storedReason({ code, about = '', hosts, nearest }: RefusedHosts): Store
   return [short, long, hosts, `${nearest.cell}/${nearest.host}`, nearest.short];
 }
 
-function storedRunsOut({ instances, of, hosts, classes }: Told<RunsOut>): NonNullable<StoredDecision['out']> {
-  return [instances, of, hosts, classes.map((one) => [one.about, one.hosts])];
+function runsOutFields({ instances, of, hosts, classes, rules = [] }: Told<RunsOut>): string[] {
+  const field = (name: 'out' | 'rules', some: readonly (readonly [string, number])[]) =>
+    some.length === 0 ? [] : [`"${name}":${JSON.stringify([instances, of, hosts, some])}`];
+  return [
+    ...field(
+      'out',
+      classes.map((one) => [one.about, one.hosts]),
+    ),
+    ...field(
+      'rules',
+      rules.map((one) => [one.code, one.hosts]),
+    ),
+  ];
 }
 
 function heldFields({ group, cell, host, state, members, named, freedBy }: Told<GroupHeld>): string[] {
@@ -349,7 +369,7 @@ export function unpackDecision(stored: StoredDecision): Decision {
         like,
       ),
       room: p && roomOf(p),
-      runsOut: out && runsOutOf(out),
+      runsOut: runsOutOf(out, stored.rules),
       groupHeld: held && heldOf(held, free),
       onNamed: on && { told: on.map((one) => ({ ...placeOf(one[0]), ...onNamedOf(one) })) },
       chosen: g === undefined ? undefined : placeOf(g),
@@ -375,8 +395,13 @@ function roomOf([instances, of, hosts, named]: NonNullable<StoredDecision['p']>)
   return { instances, of, hosts, named: named.map(([where, some]) => ({ ...placeOf(where), instances: some })) };
 }
 
-function runsOutOf([instances, of, hosts, classes]: NonNullable<StoredDecision['out']>): RunsOut {
-  return { instances, of, hosts, classes: classes.map(([about, some]) => ({ about, hosts: some })) };
+function runsOutOf(out: StoredDecision['out'], byRules: StoredDecision['rules']): RunsOut | undefined {
+  const one = out ?? byRules;
+  if (one === undefined) return undefined;
+  const [instances, of, hosts] = one;
+  const classes = (out?.[3] ?? []).map(([about, some]) => ({ about, hosts: some }));
+  const rules = byRules?.[3].map(([code, some]) => ({ code, hosts: some }));
+  return { instances, of, hosts, classes, ...present({ rules }) };
 }
 
 function heldOf(

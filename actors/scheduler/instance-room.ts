@@ -18,11 +18,24 @@ export function mostInstances(rankings: Rankings, request: Request, facts: HostF
  * @param but A filter that is left out.
  */
 export function instancesLeft(rankings: Rankings, request: Request, facts: HostFacts, but?: string): number {
-  if (rankings.limits.length === 0) return Number.POSITIVE_INFINITY;
+  const { toHave, toBuild } = leftByLimits(rankings, request, facts, but);
+  return Math.min(toHave, toBuild);
+}
+
+const UNLIMITED = { toHave: Number.POSITIVE_INFINITY, toBuild: Number.POSITIVE_INFINITY } as const;
+
+/** The same by each limit: that on instances, and that on builds. */
+export function leftByLimits(
+  rankings: Rankings,
+  request: Request,
+  facts: HostFacts,
+  but?: string,
+): { readonly toHave: number; readonly toBuild: number } {
+  if (rankings.limits.length === 0) return UNLIMITED;
   const { instances, builds } = facts.stats;
   const toHave = mostOf('mostInstances', rankings, request, facts, but) - instances;
   const toBuild = mostOf('mostBuilds', rankings, request, facts, but) - builds;
-  return Math.max(0, Math.min(toHave, toBuild));
+  return { toHave: Math.max(0, toHave), toBuild: Math.max(0, toBuild) };
 }
 
 function mostOf(

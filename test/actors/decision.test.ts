@@ -421,7 +421,10 @@ test('scheduler - a record reads back as it was made, whatever the numbers and n
     furtherInCell: 0,
     furtherElsewhere: 7,
     room: { instances: 3, of: 5, hosts: 9, named: [{ cell: 'c1', host: 'h1', instances: 2 }] },
-    runsOut: { instances: 3, of: 5, hosts: 9, classes: [{ about: 'CUSTOM_"A"', hosts: 7 }] },
+    runsOut: {
+      ...{ instances: 3, of: 5, hosts: 9, classes: [{ about: 'CUSTOM_"A"', hosts: 7 }] },
+      rules: [{ code: 'too-many-builds', hosts: 2 }],
+    },
     groupHeld: {
       ...{ group: 'db', cell: 'c1', host: 'h1', state: 'set-aside', members: 7, named: ['db-0', 'db-1'] },
       freedBy: ['members'],

@@ -6,8 +6,9 @@ import * as assert from 'uvu/assert';
 import type { InstanceGroup, RequestSpec } from '../../actors/messages/common.ts';
 import type { Fitted } from '../../actors/messages/questions.ts';
 import { unpackDecision } from '../../actors/messages/stored-decision.ts';
-import { runsOutWords } from '../../actors/scheduler/explaining/running-out.ts';
-import { instanceLimit } from '../../actors/scheduler/filters/limits.ts';
+import { makeProvider } from '../../actors/placement/providers.ts';
+import { runningOut, runsOutWords } from '../../actors/scheduler/explaining/running-out.ts';
+import { buildLimit, instanceLimit } from '../../actors/scheduler/filters/limits.ts';
 import { seededRandom } from '../../runtime/random.ts';
 import { type HostWords, viewOf } from '../support/facts.ts';
 import { schedulersOf, selectFor } from '../support/schedulers.ts';
@@ -73,7 +74,7 @@ test('what runs out - of those that keep together it is what the host with most 
   assert.equal(runsOut, { instances: 4, of: 6, hosts: 1, classes: [{ about: 'MEMORY_MB', hosts: 1 }] });
 });
 
-test('what runs out - nothing does where a rule or a limit lets no more in, and on those hosts alone where it does', () => {
+test('what runs out - a rule or a limit that lets in no more is said, with what else runs out there and on other hosts', () => {
   const has = { VCPU: 64, MEMORY_MB: 64_000 };
   const apart = specOf(SMALL, { id: 'p/g', policy: 'anti-affinity', maxPerHost: 2 });
   const ofRule = failureOn(
@@ -84,9 +85,12 @@ test('what runs out - nothing does where a rule or a limit lets no more in, and 
     apart,
     5,
   );
-  assert.match(ofRule.reason, /; room for 4 of 5 instances: /);
-  assert.not.match(ofRule.reason, /out after/);
-  assert.is(ofRule.runsOut, undefined);
+  assert.match(
+    ofRule.reason,
+    /; room for 4 of 5 instances: .*; the rule of its instance group lets in no more after 4 of 5; /,
+  );
+  const rules = [{ code: 'group-anti-affinity', hosts: 2 }];
+  assert.equal(ofRule.runsOut, { instances: 4, of: 5, hosts: 2, classes: [], rules });
   const mixed = failureOn(
     [
       { host: 'h1', has },
@@ -95,20 +99,57 @@ test('what runs out - nothing does where a rule or a limit lets no more in, and 
     apart,
     5,
   );
-  assert.match(mixed.reason, /; VCPU \(on 1 of 2 hosts\) runs out after 3 of 5; /);
+  const both =
+    'VCPU (on 1 of 2 hosts) runs out after 3 of 5, and the rule of its instance group (on 1) lets in no more';
+  assert.ok(mixed.reason.includes(`; ${both}; `), mixed.reason);
   const single = specOf(SMALL, { id: 'p/g', policy: 'anti-affinity' });
   const one = failureOn(
     ['h1', 'h2', 'h3'].map((host) => ({ host, has: SMALL })),
     single,
     5,
   );
-  assert.is(one.runsOut, undefined, 'a host that holds exactly one would hold no more of them if it were larger');
+  // A host that holds exactly one would hold no more of them if it were larger, nor if the rule let it.
+  const classes = ['MEMORY_MB', 'VCPU'].map((about) => ({ about, hosts: 3 }));
+  assert.equal(one.runsOut, {
+    instances: 3,
+    of: 5,
+    hosts: 3,
+    classes,
+    rules: [{ code: 'group-anti-affinity', hosts: 3 }],
+  });
 
-  const on = schedulersOf([{ host: 'h1', has }], [{ name: 's', filters: [instanceLimit(3)] }]);
+  const filters = [instanceLimit(3), buildLimit(3)];
+  const on = schedulersOf([{ host: 'h1', has }], [{ name: 's', filters }]);
   on.hear('scheduler/s', { type: 'fit', ask: 1, spec: specOf(SMALL), count: 5, limit: 1 }, 'conductor/0');
   on.deliver();
   const { times, runsOut } = on.answers[0] as unknown as Fitted;
-  assert.equal([times, runsOut], [3, undefined]);
+  assert.equal(
+    [times, runsOut?.rules],
+    [3, ['too-many-builds', 'too-many-instances'].map((code) => ({ code, hosts: 1 }))],
+  );
+});
+
+test('what runs out - groups that share a subtree may be left without one though there is enough of all they ask for', () => {
+  const inventories = (has: Readonly<Record<string, number>>) =>
+    Object.fromEntries(
+      Object.entries(has).map(([name, total]) => {
+        return [name, { total, reserved: 0, min_unit: 1, max_unit: 100, step_size: 1, allocation_ratio: 1 }];
+      }),
+    );
+  const provider = (id: string, parent: string | null, has: Readonly<Record<string, number>>) =>
+    makeProvider({ id, name: id, parent, inventories: inventories(has), traits: [], aggregates: [] }, 'h1');
+  const nodes = [provider('n1', 'h1', { VCPU: 4 }), provider('n2', 'h1', { VCPU: 4 })];
+  const tree = [provider('h1', null, { DISK_GB: 10 }), ...nodes, provider('gpu', 'n1', { VGPU: 4 })];
+  const groups = [
+    { name: 'm', resources: { VCPU: 2 } },
+    { name: 'g', resources: { VGPU: 1 } },
+  ];
+  const spec: RequestSpec = { groups, groupPolicy: 'none', sameSubtree: [['m', 'g']] };
+  const steps = runningOut(spec, [{ tree, instances: 2, rules: [] }]);
+  let step = steps.next();
+  while (step.done !== true) step = steps.next();
+  // The other node has processors, and no GPU.
+  assert.equal(step.value, { classes: [], rules: [{ code: 'not-one-subtree', hosts: 1 }] });
 });
 
 test('what runs out - a dry run says it, and not where all fit, one is asked for, or none fits', () => {
@@ -137,6 +178,19 @@ test('what runs out - in words, by how many hosts', () => {
   assert.is(
     wordsOf(5, ['VCPU', 5], ['VGPU', 3], ['DISK_GB', 1]),
     'VCPU, VGPU (on 3 of 5 hosts) and DISK_GB (on 1) run out after 7 of 10',
+  );
+  const rulesOf = (...rules: [string, number][]) =>
+    runsOutWords({
+      instances: 7,
+      of: 10,
+      hosts: 5,
+      classes: [],
+      rules: rules.map(([code, hosts]) => ({ code, hosts })),
+    });
+  assert.is(rulesOf(['too-many-builds', 5]), 'the limit on builds lets in no more after 7 of 10');
+  assert.is(
+    rulesOf(['not-one-subtree', 3], ['too-many-instances', 2]),
+    'that its groups share a subtree (on 3 of 5 hosts) and the limit on instances (on 2) let in no more after 7 of 10',
   );
 });
 

@@ -1,4 +1,5 @@
-// Of several instances for some of which there is room: which resource classes run out, so that the next one has none.
+// Of several instances for some of which there is room: which resource classes run out, so that the next one has none, and
+// which rules and limits let in no more.
 
 import { adjust } from '../../amounts.ts';
 import { effort } from '../../fitting/effort.ts';
@@ -18,44 +19,73 @@ const MAX_LOOKS = 500_000;
 export interface Filled {
   readonly tree: readonly Provider[];
   readonly instances: number;
+  /** The rules and limits that let in no more there, as codes of refusals. */
+  readonly rules: readonly string[];
 }
 
+/** How the groups of a request may be left without room, though there is enough of each class. */
+const BY_SHAPE: ReadonlySet<string> = new Set(['not-one-subtree', 'not-isolated']);
+
 /**
- * The classes that each of these hosts has too little of for one more instance; undefined: it takes long to find out, or
- * there are none.
+ * The classes that each of these hosts has too little of for one more instance, and the rules that let in no more;
+ * undefined: it takes long to find out, or there are none.
  */
-export function* classesRunningOut(spec: RequestSpec, hosts: readonly Filled[]): Steps<RunsOut['classes'] | undefined> {
+export function* runningOut(
+  spec: RequestSpec,
+  hosts: readonly Filled[],
+): Steps<Pick<RunsOut, 'classes' | 'rules'> | undefined> {
   const hostsByClass = new Map<string, number>();
+  const hostsByRule = new Map<string, number>();
   let looksLeft = MAX_LOOKS;
-  for (const { tree, instances } of hosts) {
+  for (const { tree, instances, rules } of hosts) {
     if (looksLeft < 0) return undefined;
     const before = effort.looks;
-    for (const resourceClass of classesShort(spec, leftAfter(spec, tree, instances)))
-      adjust(hostsByClass, resourceClass, 1);
+    for (const rule of rules) adjust(hostsByRule, rule, 1);
+    for (const { code, about } of misfitsOf(spec, leftAfter(spec, tree, instances)).all) {
+      if (code === 'exceeds-capacity' && about !== undefined) adjust(hostsByClass, about, 1);
+      else if (BY_SHAPE.has(code)) adjust(hostsByRule, code, 1);
+    }
     looksLeft -= effort.looks - before;
     yield;
   }
-  if (hostsByClass.size === 0) return undefined;
-  return [...hostsByClass]
-    .map(([about, hosts]) => ({ about, hosts }))
-    .sort((one, other) => other.hosts - one.hosts || (one.about < other.about ? -1 : 1))
-    .slice(0, MAX_CLASSES_TOLD);
+  if (hostsByClass.size + hostsByRule.size === 0) return undefined;
+  const classes = mostFirst(hostsByClass).map(([about, some]) => ({ about, hosts: some }));
+  const rules = mostFirst(hostsByRule).map(([code, some]) => ({ code, hosts: some }));
+  return { classes: classes.slice(0, MAX_CLASSES_TOLD), ...(rules.length === 0 ? {} : { rules }) };
 }
 
-function classesShort(spec: RequestSpec, tree: readonly Provider[]): string[] {
-  return misfitsOf(spec, tree).all.flatMap(({ code, about }) =>
-    code === 'exceeds-capacity' && about !== undefined ? [about] : [],
-  );
+function mostFirst(counted: ReadonlyMap<string, number>): [string, number][] {
+  return [...counted].sort(([one, many], [other, more]) => more - many || (one < other ? -1 : 1));
 }
 
-/** `MEMORY_MB runs out after 7 of 10`, `MEMORY_MB (on 5 of 7 hosts) and VCPU (on 3) run out after 7 of 10`. */
-export function runsOutWords({ instances, of, hosts, classes }: RunsOut): string {
-  const onSome = classes.findIndex((one) => one.hosts < hosts);
-  const told = classes.map(({ about, hosts: some }, at) => {
-    if (some === hosts) return about;
-    return `${about} (on ${some}${at === onSome ? ` of ${hosts} hosts` : ''})`;
-  });
-  return `${listed(told)} ${classes.length === 1 ? 'runs' : 'run'} out after ${instances} of ${of}`;
+/** What lets in no more, in words. */
+const RULES: Readonly<Record<string, string>> = {
+  'group-anti-affinity': 'the rule of its instance group',
+  'too-many-instances': 'the limit on instances',
+  'too-many-builds': 'the limit on builds',
+  'not-one-subtree': 'that its groups share a subtree',
+  'not-isolated': 'that its groups share no provider',
+};
+
+/**
+ * `MEMORY_MB runs out after 7 of 10`, `MEMORY_MB (on 5 of 7 hosts) and VCPU (on 3) run out after 7 of 10`, `the limit on
+ * builds lets in no more after 4 of 6`.
+ */
+export function runsOutWords({ instances, of, hosts, classes, rules = [] }: RunsOut): string {
+  let isFirst = true;
+  const on = (words: string, some: number): string => {
+    if (some === hosts) return words;
+    const ofAll = isFirst ? ` of ${hosts} hosts` : '';
+    isFirst = false;
+    return `${words} (on ${some}${ofAll})`;
+  };
+  const byClasses = classes.map((one) => on(one.about, one.hosts));
+  const byRules = rules.map((one) => on(RULES[one.code] ?? one.code, one.hosts));
+  const after = `after ${instances} of ${of}`;
+  const lets = `${byRules.length === 1 ? 'lets' : 'let'} in no more`;
+  if (byClasses.length === 0) return `${listed(byRules)} ${lets} ${after}`;
+  const ends = `${listed(byClasses)} ${byClasses.length === 1 ? 'runs' : 'run'} out ${after}`;
+  return byRules.length === 0 ? ends : `${ends}, and ${listed(byRules)} ${lets}`;
 }
 
 const listed = (words: readonly string[]): string =>

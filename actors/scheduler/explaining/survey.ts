@@ -38,7 +38,7 @@ import { company } from '../filters/company.ts';
 import { type Asked, FILTER_FAILED, limitersOf, refusedBy } from '../filters/filter.ts';
 import { serviceState } from '../filters/service-state.ts';
 import { groupSoFar, INSTANCE_GROUP, membersAllowed, toldMisfitOfGroup } from '../group-rules.ts';
-import { instancesLeft } from '../instance-room.ts';
+import { instancesLeft, leftByLimits } from '../instance-room.ts';
 import { Census, type Counted } from '../ranking/census.ts';
 import { allFiltersFor, hardToTell, judge } from '../ranking/judging.ts';
 import type { Rankings } from '../ranking/ranking.ts';
@@ -64,7 +64,7 @@ import { filtersRefusing, isAllThatLacks, isTold, refusingOf, WISHES } from './m
 import { beforeWeight, comesBefore } from './precedence.ts';
 import { type Held, type Needs, RoomHeard } from './room-heard.ts';
 import { noRoomTogether } from './room-together.ts';
-import { classesRunningOut, type Filled } from './running-out.ts';
+import { type Filled, runningOut } from './running-out.ts';
 import { refusedHosts } from './standing.ts';
 import {
   type LikeNamesFound,
@@ -154,12 +154,12 @@ export function surveyOf(
   let likeNames: LikeNamesFound = new Map();
   const best: FittingHost[] = [];
   /**
-   * The hosts that fit, as long as too few do, fewer than there are instances: how many each holds, whether a rule or a limit
-   * lets no more in, whatever is left, whether nobody is silent of it, and its cell.
+   * The hosts that fit, as long as too few do, fewer than there are instances: how many each holds, the rules and limits that
+   * let in no more, whatever is left, whether nobody is silent of it, and its cell.
    */
   const fitting = new Map<
     string,
-    Pick<Filled, 'instances'> & { readonly isByRule: boolean; readonly isHeard: boolean; readonly cell: string }
+    Pick<Filled, 'instances' | 'rules'> & { readonly isHeard: boolean; readonly cell: string }
   >();
   /** Those of them that hold most. */
   const roomiest: RoomForSome['named'] = [];
@@ -181,7 +181,9 @@ export function surveyOf(
       const judged = judge(view, filters, spec, host, rankings.preference, isThorough);
       if (judged.obstacle === null) {
         const { facts, tree, allocations } = judged;
-        const allowed = Math.min(membersAllowed(view, spec, host.root), instancesLeft(rankings, request, facts));
+        const byGroup = membersAllowed(view, spec, host.root);
+        const { toHave, toBuild } = leftByLimits(rankings, request, facts);
+        const allowed = Math.min(byGroup, toHave, toBuild);
         const endOfLooks = effort.looks + MAX_LOOKS_TO_COUNT;
         const most = roughly ? count : MAX_TIMES;
         const room = Math.min(timesIn(spec, tree, most, isThorough, endOfLooks), allowed);
@@ -189,7 +191,12 @@ export function surveyOf(
         if (!isCounted) isWhole = false;
         if (roomHeard.all.times < count) {
           const { cell, host: name } = host;
-          fitting.set(host.root, { instances: room, isByRule: room === allowed, isHeard: !isSilent(host), cell });
+          const rules = [
+            ...(room === byGroup ? ['group-anti-affinity'] : []),
+            ...(room === toHave ? ['too-many-instances'] : []),
+            ...(room === toBuild ? ['too-many-builds'] : []),
+          ];
+          fitting.set(host.root, { instances: room, rules, isHeard: !isSilent(host), cell });
           const isRoomier = (other: { instances: number }) => room > other.instances;
           rank(roomiest, MAX_ROOMS_NAMED, isRoomier, () => ({ cell, host: name, instances: room }));
         }
@@ -255,11 +262,8 @@ export function surveyOf(
       const filled = still.flat();
       if (times > 0 && isWhole) {
         const most = keepsTogether(spec) ? filled.filter(({ instances }) => instances === times) : filled;
-        const classes = yield* classesRunningOut(
-          spec,
-          most.filter(({ isByRule }) => !isByRule),
-        );
-        if (classes !== undefined) runsOut = { instances: times, of: count, hosts: holding, classes };
+        const found = yield* runningOut(spec, most);
+        if (found !== undefined) runsOut = { instances: times, of: count, hosts: holding, ...found };
       }
       const treesOf = (some: typeof filled) => some.map(({ tree }) => tree);
       advice = yield* adviceOf(adviser, treesOf(filled.filter(({ isHeard }) => isHeard)));
