@@ -23,6 +23,7 @@ import { OF_ROOM } from './rivals.ts';
 import { isOrdered } from './rounds.ts';
 import { close, contextOf, draftOf, isOpen, settle, tellSelecting } from './selecting.ts';
 import type { Found, Open, Work } from './state.ts';
+import { silentAmong } from './view/silence.ts';
 import { expectNoMore } from './view/view-hosts.ts';
 
 /** One instance has no host, so the request has none. What was claimed for the others is the asker's to give back. */
@@ -117,8 +118,13 @@ function explainFailure(
     const where = draft.room === undefined ? '' : `; ${roomWords(draft.room)}`;
     const runsOut = draft.runsOut === undefined ? '' : `; ${runsOutWords(draft.runsOut)}`;
     const held = draft.groupHeld === undefined ? '' : `; ${heldWords(draft.groupHeld)}`;
+    const silent = silenceWords(silentAmong(view));
     const misspelt = draft.unknown === undefined ? '' : `; ${unknownWords(draft.unknown)}`;
-    const words = withWords(`${which}${why}${where}${runsOut}${held}`, misspelt, adviceFor(draft.advice, found));
+    const words = withWords(
+      `${which}${why}${where}${runsOut}${held}${silent}`,
+      misspelt,
+      adviceFor(draft.advice, found),
+    );
     tell(now, words, decided(draft, at, rankings.salt, null, []));
   };
   if (open.hopeless !== null && open.hopeless !== GROUP_CONFLICT) return answer(work, null);
@@ -145,6 +151,17 @@ function givenIn({ asked: { instances }, machines, waiting }: Open): RoomForSome
   if (given.size === 0) return undefined;
   const named = [...given.values()].sort((one, other) => other.instances - one.instances).slice(0, MAX_ROOMS_NAMED);
   return { instances: instances.length - waiting.size, of: instances.length, hosts: given.size, named };
+}
+
+/** How many of those that are silent a reason names. */
+const MAX_SILENT_NAMED = 3;
+
+/** Of whom nothing was heard lately: their hosts are counted, and advice does not go by them. */
+function silenceWords({ silentCells, silentShards }: ReturnType<typeof silentAmong>): string {
+  const silent = [...silentCells.map((cell) => `cell ${cell}`), ...silentShards.map((shard) => `placement/${shard}`)];
+  if (silent.length === 0) return '';
+  const more = silent.length - MAX_SILENT_NAMED;
+  return `; nothing was heard lately of ${silent.slice(0, MAX_SILENT_NAMED).join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
 }
 
 /** Said before the reason, where some of its instances have a host. */

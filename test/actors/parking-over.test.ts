@@ -43,7 +43,7 @@ test('waiting - one that joins others is told how hosts stand by then, in a deci
   assert.is(type, 'parked');
   assert.match(
     reason,
-    /nearest c1\/b \(of which nothing was heard lately\): .*\(short by 6\); with 6 VCPU less \(2 instead of 8\)/,
+    /nearest c1\/b \(of which nothing was heard lately\): .*\(short by 6\); nothing was heard lately of .*placement\/0; with 6 VCPU less \(2 instead of 8\)/,
   );
   assert.is(decidedAt, all.desk.now);
   const again = all.ask('one', 1, { round: 2 });
@@ -60,7 +60,7 @@ test('waiting - one whose time is over is told how hosts stand by then, and wait
     assert.is(type, 'no-valid-host');
     assert.match(
       reason,
-      /nearest c1\/b \(of which nothing was heard lately\): .*\(short by 6\); with 6 VCPU less \(2 instead of 8\)/,
+      /nearest c1\/b \(of which nothing was heard lately\): .*\(short by 6\); nothing was heard lately of .*placement\/0; with 6 VCPU less \(2 instead of 8\)/,
     );
     assert.is(decidedAt, all.desk.now);
   }

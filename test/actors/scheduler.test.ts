@@ -384,7 +384,7 @@ test('scheduler - why no host was left is told in numbers that add up to all hos
 });
 
 test('scheduler - no host at all is a reason of its own', () => {
-  assert.is(choose(rig([]), selectOf('web')).reason, 'no host is known');
+  assert.is(choose(rig([]), selectOf('web')).reason, 'no host is known; nothing was heard lately of placement/0');
 });
 
 test('scheduler - one that has only just begun waits for hosts that it may not have heard of', () => {
@@ -393,7 +393,7 @@ test('scheduler - one that has only just begun waits for hosts that it may not h
   assert.equal(sentOf(young.tell(selectOf('web'), 'conductor/0'), 'no-valid-host'), []);
   const told = young.pass(20_000).flatMap((turned) => sentOf(turned, 'no-valid-host'));
   assert.is(told.length, 0, 'as long as placement has not told it of its providers');
-  assert.is(choose(all, selectOf('web')).reason, 'no host is known');
+  assert.is(choose(all, selectOf('web')).reason, 'no host is known; nothing was heard lately of placement/0');
 });
 
 test('scheduler - a young one waits for the cell of a provider that it knows no host of, but not for ever', () => {
@@ -407,7 +407,7 @@ test('scheduler - a young one waits for the cell of a provider that it knows no 
   assert.is(recalls(UNHEARD_MS - 1).length, 0);
   assert.is(recalls(1).length, 1, 'it is about to say that none fits');
   const [refusal] = sentOf(young.tell({ type: 'nothing-held', consumer: 'web', attempt: 1 }), 'no-valid-host');
-  assert.is(refusal?.message.reason, 'no host is known');
+  assert.is(refusal?.message.reason, 'no host is known; nothing was heard lately of placement/0');
 });
 
 /** A scheduler that has just begun and is told of the hosts of one cell, in a fleet of these. */
