@@ -115,7 +115,7 @@ export function hostLines(view: InstanceView): string[] {
 function hostWords({ cell, host: own, state, left = [] }: InstanceView, one: HostNotUp): string {
   const place = placeWords(cell, one.host);
   const since = one.since === undefined ? '' : `, since ${timeWords(one.since)}`;
-  const heard = one.heardAt === undefined ? '' : `, last heard at ${timeWords(one.heardAt)}`;
+  const heard = one.heardAt === undefined ? '' : `, last heartbeat at ${timeWords(one.heardAt)}`;
   const until = one.until === undefined ? '' : `, until ${timeWords(one.until)}`;
   const is = `${one.host === own ? 'its host' : 'host'} ${place} is ${hostStateWords(one, `${since}${heard}${until}`)}`;
   if (one.state === 'disabled' || one.state === 'set-aside') return `${is}; it keeps what it has`;

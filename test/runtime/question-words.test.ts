@@ -274,7 +274,7 @@ test('words - of hosts that are not up it is said what that means for an instanc
   const lineOf = (state: string, one: HostNotUp, left: InstanceView['left'] = []) =>
     wordsOfExplanation({ ...view, state, hostsNotUp: [one], left }, null)[1];
   const fence = (host: string) => `fenced as one on which nothing runs any more (\`cellwright host fence c1/${host}\`)`;
-  const heard = ', last heard at 1970-01-01T00:00:30.000Z';
+  const heard = ', last heartbeat at 1970-01-01T00:00:30.000Z';
   const down = (host: string) => ({ host, state: 'down' as const, heardAt: 30_000 });
   const cleared = (host: string) => [{ attempt: 1, host, state: 'destroying' }];
   assert.is(
@@ -316,7 +316,7 @@ test('words - of attempts that came to nothing it is said when each was, and of 
   ]);
   const down = { host: 'h3', state: 'down' as const, since: 18_000, heardAt: 3_000 };
   const [, line] = wordsOfExplanation({ ...failed, hostsNotUp: [down] }, null);
-  assert.is(line, `host c1/h3 is down, since ${at(18)}, last heard at ${at(3)}`);
+  assert.is(line, `host c1/h3 is down, since ${at(18)}, last heartbeat at ${at(3)}`);
 });
 
 test('words - of an alternate whose claim was refused, or that was passed over, it is not said that it was tried or built', async () => {
