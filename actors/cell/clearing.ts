@@ -60,6 +60,13 @@ function holdersOf({ state, placementShards }: Work, { snapshot }: Removal): Add
   return root === undefined ? everyPlacement(placementShards) : [placementOf(root, placementShards)];
 }
 
+/** The placement shards that were asked more than once to take back what is left of an attempt, and have not answered. */
+export function shardsAwaited(work: Work, removal: Removal): number[] {
+  if (stateOfRemoval(removal) !== 'releasing' || removal.repeats < 2) return [];
+  const left = holdersOf(work, removal).filter((shard) => !removal.released.has(shard));
+  return left.map((address) => Number(address.slice(address.indexOf('/') + 1)));
+}
+
 /** A placement shard has given back what it held: it is over when all have that were asked. */
 export function released(work: Work, { consumer: instance, attempt }: Released, from: Address): void {
   const key = attempt === undefined ? finalKey(instance) : removalKey({ instance, attempt, final: false });

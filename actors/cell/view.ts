@@ -5,6 +5,7 @@ import { attemptsOf, stateOfBuild, timesOf } from '../builds.ts';
 import type { InstanceView, RemovalView } from '../messages/gateway.ts';
 import { present } from '../present.ts';
 import { type Times, timeTold } from '../times.ts';
+import { shardsAwaited } from './clearing.ts';
 import { type Host, stateOfHost, viewOfHost } from './hosts.ts';
 import { destroyingOf, type Removal, type Removals, removalsOf, stateOfRemoval } from './removals.ts';
 import type { Entry, Trouble } from './state.ts';
@@ -45,10 +46,14 @@ export function viewOfEntry(
 }
 
 /** The same for an explanation: with when its attempts were, what is left of it, and how the hosts are that have to do with it. */
-export function explainedEntry({ state, turn }: Work, { build }: Entry, view: InstanceView): InstanceView {
+export function explainedEntry(work: Work, { build }: Entry, view: InstanceView): InstanceView {
+  const { state, turn } = work;
   const attempts = attemptsOf(build).map((one, position) => ({ ...one, ...view.attempts?.[position] }));
   const told = { ...view, attempts, ...timesOf(build) };
-  const left = removalsOf(state, view.instance, view.attempt ?? 0).map(leftOf);
+  const left = removalsOf(state, view.instance, view.attempt ?? 0).map((removal) => {
+    const awaits = shardsAwaited(work, removal);
+    return { ...leftOf(removal), ...(awaits.length === 0 ? {} : { awaits }) };
+  });
   if (left.length > 0) told.left = left;
   const hosts = new Set([view.host, ...left.map(({ host }) => host)]);
   const hostsNotUp = [...hosts]

@@ -28,6 +28,8 @@ const Left = {
   state: Type.String(),
   /** ms since the epoch. */
   since: Type.Optional(Type.Number()),
+  /** In an explanation: the placement shards that were asked more than once to take back what it held, and have not said that they did. */
+  awaits: Type.Optional(Type.Array(Type.Integer())),
 };
 
 /** An instance as people see it. Absent fields are not known to whoever answers. */

@@ -68,11 +68,16 @@ function whichWords(
 function untilWords(view: InstanceView, attempt: number): string {
   const { state, deadlineAt } = view;
   const left = leftOf(view, attempt);
-  if (left !== undefined) return left.state === 'destroying' ? `, ${clearingWords(left)}` : `; ${RELEASING}`;
+  if (left !== undefined) return left.state === 'destroying' ? `, ${clearingWords(left)}` : `; ${releasingWords(left)}`;
   return deadlineAt !== undefined && UNDER_WAY.has(state) ? `, until ${timeWords(deadlineAt)} at most` : '';
 }
 
-const RELEASING = 'what it held is not given back yet';
+/** `what it held is not given back yet: placement/1 has not answered`. */
+function releasingWords({ awaits = [] }: Left): string {
+  const shards = awaits.map((shard) => `placement/${shard}`).join(', ');
+  const silent = awaits.length === 0 ? '' : `: ${shards} ${awaits.length === 1 ? 'has' : 'have'} not answered`;
+  return `what it held is not given back yet${silent}`;
+}
 
 const leftOf = ({ left }: InstanceView, attempt: number): Left | undefined =>
   left?.find((one) => one.attempt === attempt);
@@ -88,7 +93,7 @@ function attemptWords(view: InstanceView, one: Attempt): string {
     const since = left === undefined ? '' : `; ${clearingWords(left)}`;
     return `${words}; something of it may run there: its resources stay held until that host says otherwise${since}`;
   }
-  return left?.state === 'releasing' && outcome !== CLAIM_REFUSED ? `${words}; ${RELEASING}` : words;
+  return left?.state === 'releasing' && outcome !== CLAIM_REFUSED ? `${words}; ${releasingWords(left)}` : words;
 }
 
 function troubleWords(

@@ -368,6 +368,20 @@ test('cell - the words of an attempt that is over change nothing', () => {
   assert.equal(on.stored(), before);
 });
 
+test('cell - of what placement does not take back an explanation names the shard that has not answered', () => {
+  const on = building([]);
+  on.tell({ type: 'built', ...ofAttempt('i1', 1) });
+  on.tell({ type: 'delete', instance: 'i1' }, 'conductor/0');
+  on.tell({ type: 'destroyed', ...ofAttempt('i1', 1) });
+  const leftOf = () => {
+    const [told] = sentOf(on.tell({ type: 'explain', ask: 1, instance: 'i1' }), 'explained');
+    return told?.message.view?.left?.map(({ state, awaits }) => [state, awaits]);
+  };
+  assert.equal(leftOf(), [['releasing', undefined]], 'it was only just asked');
+  on.pass(5_000);
+  assert.equal(leftOf(), [['releasing', [0]]]);
+});
+
 test('cell - what a former life of a compute says to have ended may be going on in the one that serves the host', () => {
   const on = building(['h2']);
   on.tell(startOf('i2', [], 'h3'), 'conductor/0');

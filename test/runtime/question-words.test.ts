@@ -265,6 +265,10 @@ test('words - of a build under way it is said until when it may take, and of wha
     lastOf('deleting', leftOf('releasing')),
     'attempt 1 on c1/h1: deleting; what it held is not given back yet',
   );
+  assert.is(
+    lastOf('deleting', { left: [{ attempt: 1, host: 'h1', state: 'releasing', awaits: [1, 2] }] }),
+    'attempt 1 on c1/h1: deleting; what it held is not given back yet: placement/1, placement/2 have not answered',
+  );
   const attempts = [{ attempt: 1, host: 'h1', outcome: 'timed-out', reason: '', mayRun: true }];
   assert.match(lastOf('failed', { attempts, ...leftOf('destroying') }) ?? '', / otherwise; to be cleared away since /);
 });
