@@ -83,7 +83,7 @@ export function advanceClearing(work: Work, key: string, event: RemovalEvent): v
   const { instance, attempt, final } = removal.snapshot.context;
   if (work.state.troubles.get(instance)?.attempt === attempt) work.state.troubles.delete(instance);
   commit(work, { type: 'removal-event', key, event });
-  work.turn.cancelWake(`remove ${key}`);
+  work.turn.cancelWake(wakeId(REMOVE_WAKE, key));
   if (work.state.removals.has(key)) return clearAway(work, removal);
   const entry = work.state.instances.get(instance);
   if (final && entry?.deleting === true) gone(work, entry);
