@@ -7,7 +7,14 @@ import { untilTaken } from './backoff.ts';
 import type { Bus } from './bus/bus.ts';
 import type { Clock, Timer } from './clock.ts';
 import { decode, encodeForeign } from './codec.ts';
-import { CellwrightError, type ErrorBody, errorFrom, MalformedError, TimeoutError } from './errors.ts';
+import {
+  CellwrightError,
+  type ErrorBody,
+  errorFrom,
+  MalformedError,
+  NoRespondersError,
+  TimeoutError,
+} from './errors.ts';
 import type { Explanation } from './gateway/explaining.ts';
 import type { BuildAnswer, HostAnswer } from './gateway/gateway.ts';
 import type { CellsAnswer, HostsAnswer, ListAnswer } from './gateway/looking.ts';
@@ -163,15 +170,23 @@ export function clientOf(options: ClientOptions): Client {
     const deadline = clock.monotonic() + leftMs;
     let again: Timer | undefined;
     let againMs: number = ASK_AGAIN.firstMs;
+    /** How many copies are neither answered nor failed. */
+    let open = 0;
     try {
       return await new Promise<Uint8Array>((resolve, reject) => {
         const ask = () => {
           const stillMs = Math.max(0, deadline - clock.monotonic());
           // It is asked once, however little time there is.
           if (stillMs === 0 && again !== undefined) return;
+          open += 1;
           bus.request(subject, data, { timeoutMs: stillMs }).then(
             (answer) => resolve(answer.data),
-            (error) => reject(error instanceof TimeoutError ? new TimeoutError(`'${subject}'`, timeoutMs) : error),
+            (error) => {
+              open -= 1;
+              // Whoever took an earlier one may have left, and answer it all the same.
+              if (error instanceof NoRespondersError && open > 0) return;
+              reject(error instanceof TimeoutError ? new TimeoutError(`'${subject}'`, timeoutMs) : error);
+            },
           );
           again = clock.after(againMs, ask);
           againMs = Math.min(againMs * 1.5, ASK_AGAIN.mostMs);

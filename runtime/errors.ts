@@ -102,7 +102,8 @@ export class OverloadedError extends CellwrightError {
 }
 
 /** The error that somebody has answered with, of the class that its code has. */
-export function errorFrom({ code, message, retryable, field, retryAfterMs }: ErrorBody): CellwrightError {
+export function errorFrom({ code, message, retryable, field, retryAfterMs: told }: ErrorBody): CellwrightError {
+  const retryAfterMs = Number.isFinite(told) ? told : undefined;
   const named = field === undefined ? {} : { field };
   if (code === 'malformed') return new MalformedError(message, named);
   if (code === 'timeout') return new TimeoutError('', 0, message);

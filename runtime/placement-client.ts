@@ -1,7 +1,7 @@
 // What consumers hold, changed and read from code, over all placement shards: a change is made in all of them or in none,
 // and whoever reads never sees half of one. For consumers that are no instances, whose resources the builds look after.
 
-import { randomUUID } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import Type, { type Static } from 'typebox';
 import { Id, MAX_AMOUNT } from '../actors/messages/common.ts';
 import type { ApiOutcome } from '../actors/messages/placement-api.ts';
@@ -127,7 +127,7 @@ interface Parts {
 
 function clientOf({ authority, clock, shards, timeoutMs }: Parts): Omit<PlacementClient, 'close'> {
   const every = Array.from({ length: shards }, (_, shard) => shard);
-  /** The shards of providers; a tree never changes its shard. */
+  /** The shards of providers, as they were found last: callers of the Placement API may move a tree below another. */
   const known = new Map<string, number>();
 
   /** Asks until it is answered: every question may be asked twice. */
@@ -158,6 +158,31 @@ function clientOf({ authority, clock, shards, timeoutMs }: Parts): Omit<Placemen
     return shard;
   }
 
+  async function changeBy(key: string, consumers: readonly Holding[], deadline: number): Promise<ApiOutcome> {
+    const providers = [...new Set(consumers.flatMap(({ allocations }) => Object.keys(allocations)))];
+    const isFound = providers.some((provider) => known.has(provider));
+    await Promise.all(providers.map((provider) => shardOf(provider, deadline)));
+    // Every shard is told: any may hold something for the consumers, which they then hold no more.
+    const parts = every.map(
+      (shard): Part => ({
+        shard,
+        consumers: consumers.map(({ consumer, allocations, project = null, user = null }) => ({
+          consumer,
+          allocations: Object.entries(allocations)
+            .filter(([provider]) => known.get(provider) === shard)
+            .map(([provider, resources]) => ({ provider, resources })),
+          project,
+          user,
+        })),
+      }),
+    );
+    const outcome = await ask({ type: 'change-together', key, parts }, fnv1a(key) % shards, deadline);
+    if (!('refused' in outcome) || outcome.refused.code !== 'no-provider') return outcome;
+    known.clear();
+    // One may have come to another shard since it was found. That it was refused stays known by its key.
+    return isFound ? changeBy(secondKey(key), consumers, deadline) : outcome;
+  }
+
   return {
     shards,
     async change(wanted, options) {
@@ -170,26 +195,9 @@ function clientOf({ authority, clock, shards, timeoutMs }: Parts): Omit<Placemen
       // As they are now: the caller may go on with them while the shards of the providers are found.
       const consumers = structuredClone(wanted);
       const deadline = clock.monotonic() + timeoutMs;
-      const providers = [...new Set(consumers.flatMap(({ allocations }) => Object.keys(allocations)))];
-      await Promise.all(providers.map((provider) => shardOf(provider, deadline)));
-      // Every shard is told: any may hold something for the consumers, which they then hold no more.
-      const parts = every.map(
-        (shard): Part => ({
-          shard,
-          consumers: consumers.map(({ consumer, allocations, project = null, user = null }) => ({
-            consumer,
-            allocations: Object.entries(allocations)
-              .filter(([provider]) => known.get(provider) === shard)
-              .map(([provider, resources]) => ({ provider, resources })),
-            project,
-            user,
-          })),
-        }),
-      );
-      const outcome = await ask({ type: 'change-together', key, parts }, fnv1a(key) % shards, deadline);
+      const outcome = await changeBy(key, consumers, deadline);
       if (!('refused' in outcome)) return;
       const { code, message } = outcome.refused;
-      if (code === 'no-provider') known.clear();
       throw new CellwrightError(code, message, { retryable: code === 'not-decided' });
     },
     async read(consumers) {
@@ -211,6 +219,11 @@ function clientOf({ authority, clock, shards, timeoutMs }: Parts): Omit<Placemen
       }
     },
   };
+}
+
+/** Another key of the same form, and always the same one: a change that is asked for again stays the same change. */
+function secondKey(key: string): string {
+  return createHash('sha256').update(key).digest('hex');
 }
 
 /** What is wrong with what no message carries though its shape is right, such as a text with half a character. */

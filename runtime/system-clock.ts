@@ -42,7 +42,11 @@ export function systemClock(): Clock {
       return steady(steadyTimeOf(time), wake);
     },
     monotonic: () => performance.now(),
-    after: (delayMs, wake) => steady(performance.now() + Math.max(delayMs, 0), wake),
+    after(delayMs, wake) {
+      // Among the others it would stand nowhere, and upset their order.
+      if (Number.isNaN(delayMs)) throw new CellwrightError('bad-time', 'a clock cannot wait for NaN ms');
+      return steady(performance.now() + Math.max(delayMs, 0), wake);
+    },
     soon: ticks(),
   };
 }

@@ -60,9 +60,11 @@ export function linesOf(
   return saidOrWhyNot(data, maxBytes)
     .filter(({ message }) => instance === undefined || mentions(message, instance))
     .map(({ from, message }) => {
-      const { type = headers[HEADERS.type] ?? '-', ...body } = message as { type?: unknown };
+      const { type, ...others } = message as { type?: unknown };
+      const isNamed = typeof type === 'string';
+      const name = isNamed ? type : (headers[HEADERS.type] ?? '-');
       const sender = from === '' ? (headers[HEADERS.from] ?? '-') : from;
-      return `${time} ${subject} ${type} ${sender} ${shortened(body)}`;
+      return `${time} ${subject} ${name} ${sender} ${shortened(isNamed || type === undefined ? others : message)}`;
     });
 }
 

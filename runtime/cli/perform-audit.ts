@@ -1,5 +1,6 @@
 // Performs an audit for a command: connects, looks, prints, and says how to exit.
 
+import { unlessAborted } from '../abortable.ts';
 import { type AuditResult, exitCodeOf } from '../audit/audit.ts';
 import { auditOn } from '../audit/auditor.ts';
 import { connectNats } from '../bus/nats.ts';
@@ -32,7 +33,7 @@ export async function performAudit(flags: AuditFlags): Promise<void> {
       bus,
       clock: systemClock(),
       subjects,
-      placementShards: await placementShardsOf({ bus, subjects }),
+      placementShards: await unlessAborted(placementShardsOf({ bus, subjects }), interrupt.signal, 'the audit'),
       repair,
       pauseMs: flags.pause * 1_000,
       overdueMs: flags.overdue * 60_000,

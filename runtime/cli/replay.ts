@@ -41,7 +41,9 @@ export function addReplay(program: Command): void {
       .description('virtual machines in batches: 259,159 of them over 3.5 days')
       .requiredOption('--dir <folder>', 'where the files of the trace are', readable),
   ).action(async ({ dir, ...flags }: ReplayFlags & { dir: string }) => {
-    const { azureWorkload } = await import('../workload/azure.ts');
+    const { azureFiles, azureWorkload } = await import('../workload/azure.ts');
+    const { checkApart } = await import('./files.ts');
+    for (const file of Object.values(azureFiles(dir))) checkApart({ dir: file }, { json: flags.json });
     await run(azureWorkload({ dir, ...workloadOptions(flags) }), flags);
   });
 }

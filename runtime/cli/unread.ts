@@ -6,6 +6,8 @@
  * @param exitCode What the command ends with then.
  */
 export function endWhenUnread(command: string, exitCode: () => number): void {
+  // Nobody reads what is said beside the output, which is no reason to end.
+  process.stderr.on('error', () => {});
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code === 'EPIPE') process.exit(0);
     process.stderr.write(`${command}: standard output cannot be written: ${error.code ?? error.message}\n`, () =>

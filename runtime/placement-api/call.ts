@@ -64,6 +64,7 @@ export function bodyOf<Content>({ body }: Call, schema: Schema): Content {
     throw badRequest(`Malformed JSON: ${parserWords(body, error)}`);
   }
   if (!isShallow(content, MAX_DEPTH)) throw badRequest(`Malformed JSON: it is nested deeper than ${MAX_DEPTH}`);
+  if (hasHalfCharacter(content)) throw badRequest('Malformed JSON: it has half a character');
   const fault = faultOf(content, schema);
   if (fault !== null) throw badRequest(`JSON does not validate: ${fault}`);
   return content as Content;
@@ -72,6 +73,13 @@ export function bodyOf<Content>({ body }: Call, schema: Schema): Content {
 function isShallow(value: unknown, depth: number): boolean {
   if (typeof value !== 'object' || value === null) return true;
   return depth > 0 && Object.values(value).every((item) => isShallow(item, depth - 1));
+}
+
+/** Which is no text, and cannot be sent. The value is shallow. */
+function hasHalfCharacter(value: unknown): boolean {
+  if (typeof value === 'string') return /\p{Surrogate}/u.test(value);
+  if (typeof value !== 'object' || value === null) return false;
+  return Object.entries(value).some(([key, one]) => hasHalfCharacter(key) || hasHalfCharacter(one));
 }
 
 /** The same for the body of a request to a provider: that there is none is told first. */

@@ -61,9 +61,13 @@ function groupsIn(query: Query, minor: number): Groups {
   const suffixes = minor >= 33 ? SUFFIX_PATTERN_1_33 : SUFFIX_PATTERN;
   const pattern = new RegExp(`^(resources|required|member_of|in_tree)(${suffixes})?$`);
   const groups: Groups = new Map();
+  const read = new Set<string>();
   for (const [key, value] of query.entries) {
     const [, kind, suffix = ''] = pattern.exec(key) ?? [];
     if (kind === undefined) continue;
+    // Of traits and aggregates all values of a key are read at once.
+    if (read.has(key) && (kind === 'required' || kind === 'member_of')) continue;
+    read.add(key);
     const known = groups.get(suffix) ?? emptyGroup(suffix);
     groups.set(suffix, known);
     if (kind === 'resources') known.resources = resourcesIn(value);

@@ -108,12 +108,14 @@ function detailOf(
 
 /** As webob does before it tells a text as JSON: line ends become spaces, breaks line ends, and tags go. */
 function withoutTags(text: string): string {
-  return text
-    .replaceAll('\n', ' ')
-    .replaceAll('\r', '')
-    .replace(/<br.*?>/gis, '\n')
-    .replace(/<!--|-->/g, '')
-    .replace(/<.*?>/gs, '');
+  const broken = replacedInTags(text.replaceAll('\n', ' ').replaceAll('\r', ''), /<br.*?>/gis, '\n');
+  return replacedInTags(broken.replace(/<!--|-->/g, ''), /<.*?>/gs, '');
+}
+
+/** Up to the last `>` alone: after it each `<` would be looked for an end to the end of the text, which may be long. */
+function replacedInTags(text: string, tag: RegExp, by: string): string {
+  const end = text.lastIndexOf('>') + 1;
+  return text.slice(0, end).replace(tag, by) + text.slice(end);
 }
 
 function escaped(text: string): string {

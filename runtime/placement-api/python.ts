@@ -20,7 +20,9 @@ function entriesOf(value: object, sorted: boolean): [string, unknown][] {
 
 function reprOfNumber(value: number): string {
   if (Number.isInteger(value) && Math.abs(value) < 1e21) return String(value);
-  return String(value).replace(/e([+-])(\d)$/, 'e$10$2');
+  // Python writes what is below a ten thousandth with an exponent; JavaScript only what is below a millionth.
+  const written = Math.abs(value) < 1e-4 && value !== 0 ? value.toExponential() : String(value);
+  return written.replace(/e([+-])(\d)$/, 'e$10$2');
 }
 
 function reprOfText(text: string): string {
@@ -54,8 +56,10 @@ export function pformat(value: unknown): string {
 }
 
 function format(value: unknown, indent: number, allowance: number, level: number): string {
-  const short = repr(value, true);
-  if (short.length <= WIDTH - indent - allowance) return short;
+  const room = WIDTH - indent - allowance;
+  // What is long is written once, however deep it stands.
+  const short = leastLength(value, room) > room ? null : repr(value, true);
+  if (short !== null && short.length <= room) return short;
   if (typeof value === 'string') return formatText(value, indent, allowance, level);
   if (Array.isArray(value)) {
     const items = value.map((one, position) => {
@@ -64,7 +68,7 @@ function format(value: unknown, indent: number, allowance: number, level: number
     });
     return `[${items.join(`,\n${' '.repeat(indent + 1)}`)}]`;
   }
-  if (typeof value !== 'object' || value === null) return short;
+  if (typeof value !== 'object' || value === null) return short ?? repr(value, true);
   const entries = entriesOf(value, true);
   const items = entries.map(([key, one], position) => {
     const name = reprOfText(key);
@@ -72,6 +76,18 @@ function format(value: unknown, indent: number, allowance: number, level: number
     return `${name}: ${format(one, indent + 1 + name.length + 2, last ? allowance + 1 : 1, level + 1)}`;
   });
   return `{${items.join(`,\n${' '.repeat(indent + 1)}`)}}`;
+}
+
+/** How long the `repr` of a value is at least; it is not counted further than beyond `most`. */
+function leastLength(value: unknown, most: number): number {
+  if (typeof value === 'string') return value.length + 2;
+  if (typeof value !== 'object' || value === null) return 1;
+  let length = 2;
+  for (const key in value) {
+    if (length > most) break;
+    length += leastLength((value as Record<string, unknown>)[key], most - length);
+  }
+  return length;
 }
 
 /** A long text goes over several lines, broken after spaces. */

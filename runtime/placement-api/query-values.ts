@@ -23,6 +23,10 @@ export function resourcesIn(text: string): Record<string, number> {
     }
     const value = Math.min(Number(amount.replaceAll('_', '')), LARGEST_AMOUNT);
     if (value < 1) throw badRequest(`Requested resource ${name} requires amount >= 1. Got: ${value}.`);
+    // No class has this name, and an object with it cannot be sent.
+    if (name === '__proto__') {
+      throw badRequest(`Invalid resource class in resources parameter: No such resource class ${name}.`);
+    }
     resources.set(name, value);
   }
   return Object.fromEntries(resources);

@@ -1,6 +1,7 @@
 // The HTTP server of the Placement API: what all requests go through before a handler and all answers after it. Who
 // asks, which microversion, what may be sent and accepted; then the headers that every answer has.
 
+import { isUtf8 } from 'node:buffer';
 import { randomUUID } from 'node:crypto';
 import type { AddressInfo } from 'node:net';
 import { createAdaptorServer, type ServerType } from '@hono/node-server';
@@ -10,7 +11,7 @@ import { qualityOf } from './accept.ts';
 import type { Authority } from './authority.ts';
 import type { Reply } from './call.ts';
 import { MAX_MINOR, minorOf, VERSION_HEADER } from './microversion.ts';
-import { notFound, Problem } from './problem.ts';
+import { badRequest, notFound, Problem } from './problem.ts';
 import { problemBody } from './problem-body.ts';
 import { Query } from './query.ts';
 import { type Method, ROUTES, type Route } from './routes.ts';
@@ -85,10 +86,6 @@ function appOf(options: ServerOptions): Hono {
       return crossOrigin(problemResponse(problemOf(error, options), exchange), exchange, options);
     }
   };
-  app.get(
-    '/',
-    answering(async (exchange) => home(exchange, options)),
-  );
   for (const [path, methods] of Object.entries(ROUTES)) {
     for (const [method, route] of Object.entries(methods)) {
       const act = answering((exchange) => handle(exchange, route, options));
@@ -111,7 +108,8 @@ function appOf(options: ServerOptions): Hono {
     const path = context.req.routePath;
     return unrouted(Object.keys(ROUTES[path] ?? {}).join(', '))(context);
   };
-  app.all('/', (context) => unrouted('GET')(context));
+  const atHome = answering(async (exchange) => home(exchange, options));
+  app.all('/', (context) => (context.req.method === 'GET' ? atHome(context) : unrouted('GET')(context)));
   app.notFound((context) => unrouted(null)(context));
   return app;
 }
@@ -198,7 +196,10 @@ async function readBody(context: Context): Promise<string> {
     if (size > MAX_BODY_BYTES) throw tooLarge();
     chunks.push(chunk);
   }
-  return Buffer.concat(chunks).toString();
+  const body = Buffer.concat(chunks);
+  // Read all the same, two names that differ would become one.
+  if (!isUtf8(body)) throw badRequest('Malformed JSON: the body is no UTF-8');
+  return body.toString();
 }
 
 function response(reply: Reply, exchange: Exchange, minor: number, now: number): Response {

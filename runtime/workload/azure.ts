@@ -50,9 +50,10 @@ export function azureWorkload(options: AzureOptions): Workload {
   checkUntil(options.untilMs);
   if (options.hosts !== undefined) checkCount('hosts', options.hosts, 100_000);
 
-  const flavors = readFlavors(join(options.dir, 'flav_map.txt'));
-  const bins = readBins(join(options.dir, 'v1.interval_map.txt'));
-  const periods = readPeriods(join(options.dir, 'v1.dev.txt'), join(options.dir, 'v1.dev.c2100000.txt'));
+  const files = azureFiles(options.dir);
+  const flavors = readFlavors(files.flavors);
+  const bins = readBins(files.bins);
+  const periods = readPeriods(files.arrivals, files.fates);
   const traceEndMs = periods.length * PERIOD_MS;
   const endMs = Math.min(options.untilMs ?? traceEndMs, traceEndMs);
   const random = seededRandom(options.seed);
@@ -150,6 +151,16 @@ function endOf(fate: string, atMs: number, traceEndMs: number, bins: Bins, draws
 }
 
 type Flavors = Map<string, { spec: BuildSpec; kind: string }>;
+
+/** The files of a trace, by what they tell. */
+export function azureFiles(dir: string): Readonly<Record<'flavors' | 'bins' | 'arrivals' | 'fates', string>> {
+  return {
+    flavors: join(dir, 'flav_map.txt'),
+    bins: join(dir, 'v1.interval_map.txt'),
+    arrivals: join(dir, 'v1.dev.txt'),
+    fates: join(dir, 'v1.dev.c2100000.txt'),
+  };
+}
 
 /** Lines such as `2,3.5 g`: virtual processors, gigabytes, the letter that stands for them. */
 function readFlavors(file: string): Flavors {

@@ -99,6 +99,7 @@ test('usage - a wrong value is refused by the name of its flag', async () => {
     [['replay', 'openb', ...nodes, '--alternates', '21'], /--alternates.*'21'.*0 to 20/],
     [['replay', 'openb', '--pods', 'package.json'], /--nodes/],
     [['replay', 'azure', '--dir', 'no-such-folder'], /--dir.*'no-such-folder'.*cannot be read/],
+    [['replay', 'azure', '--dir', '.', '--json', 'v1.dev.txt'], /--dir and --json name the same file: 'v1.dev.txt'/],
     [['replay', 'openb', ...nodes, '--in-memory', '--servers', 'nats://x'], /--in-memory.*--servers/],
     [['replay', 'openb', ...nodes, '--in-memory', '--prefix', 'A b'], /--in-memory.*--prefix/],
     [['node', '--servers', 'nats://x'], /--roles/],

@@ -9,6 +9,7 @@ import { connectNats } from '../../runtime/bus/nats.ts';
 import { providerId } from '../../runtime/drivers/naming.ts';
 import type { CellwrightError } from '../../runtime/errors.ts';
 import { startNode } from '../../runtime/node.ts';
+import { startPlacementApi } from '../../runtime/placement-api/start.ts';
 import { connectPlacement, type Held } from '../../runtime/placement-client.ts';
 import { subjectsOf } from '../../runtime/subjects.ts';
 import { startTestServer } from '../support/nats-server.ts';
@@ -225,6 +226,50 @@ test('shards over NATS - what is asked of a placement client that is closed fail
       await node.stop();
     }
   } finally {
+    await server.stop();
+  }
+});
+
+test('shards over NATS - what a consumer is to hold of a tree that callers move is found wherever the tree has come', async () => {
+  const server = await startTestServer();
+  const at = { servers: server.url };
+  const node = await startNode({ roles: ['placement'], nats: at, placementShards: 2 });
+  const api = await startPlacementApi({ host: '127.0.0.1', port: 0, placement: at });
+  const placement = await connectPlacement(at);
+  const headers = {
+    'x-auth-token': 'admin',
+    'openstack-api-version': 'placement 1.39',
+    'content-type': 'application/json',
+  };
+  const put = async (method: string, path: string, body: object) => {
+    const { status } = await fetch(`${api.url}/resource_providers${path}`, {
+      method,
+      headers,
+      body: JSON.stringify(body),
+    });
+    assert.ok(status < 300, `${status}`);
+  };
+  try {
+    const moved = 'aaaaaaaa-1111-4111-8111-111111111111';
+    const roots = Array.from({ length: 8 }, (_, n) => `0000000${n}-1111-4111-8111-111111111111`);
+    for (const uuid of [moved, ...roots]) await put('POST', '', { name: uuid, uuid });
+    await put('PUT', `/${moved}/inventories`, {
+      resource_provider_generation: 0,
+      inventories: { VCPU: { total: 10 } },
+    });
+    const shards = new Set<number>();
+    for (const root of roots) {
+      await put('PUT', `/${moved}`, { name: moved, parent_provider_uuid: root });
+      shards.add(placementShardOf(root, 2));
+      await placement.change([{ consumer: 'mine', allocations: { [moved]: { VCPU: 1 } } }]);
+      assert.equal(await placement.read(['mine']), { mine: { [moved]: { VCPU: 1 } } });
+      await placement.change([{ consumer: 'mine', allocations: {} }]);
+    }
+    assert.is(shards.size, 2);
+  } finally {
+    await placement.close();
+    await api.close();
+    await node.stop();
     await server.stop();
   }
 });

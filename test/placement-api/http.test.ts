@@ -104,6 +104,19 @@ test('methods, types and lengths are refused as the reference refuses them', asy
   assert.is(large.status, 413);
 });
 
+test('what no message carries, or is no text, is refused before anybody is asked', async ({ api }) => {
+  const admin = version('placement 1.39');
+  const half = await api.ask('POST /resource_providers', { name: 'half \ud800' }, admin);
+  assert.equal([half.status, errorIn(half).detail.includes('half a character')], [400, true]);
+  for (const path of ['/allocation_candidates', '/resource_providers']) {
+    const odd = await api.ask(`GET ${path}?resources=__proto__:1`, undefined, admin);
+    assert.is(odd.status, 400);
+    assert.match(errorIn(odd).detail, 'No such resource class __proto__.');
+  }
+  const head = await api.ask('HEAD /', undefined, admin);
+  assert.is(head.status, 405);
+});
+
 test('what a schema forbids is told in the words of its validator', async ({ api }) => {
   const detailOf = async (request: string, body: unknown) => {
     const said = await api.ask(request, body);

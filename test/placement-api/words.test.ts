@@ -7,6 +7,8 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { qualityOf } from '../../runtime/placement-api/accept.ts';
 import { faultOf, type Schema } from '../../runtime/placement-api/json-schema.ts';
+import { Problem } from '../../runtime/placement-api/problem.ts';
+import { problemBody } from '../../runtime/placement-api/problem-body.ts';
 import { pformat, repr } from '../../runtime/placement-api/python.ts';
 import { isUuidLike, normalUuid } from '../../runtime/placement-api/uuid.ts';
 import { ROOT } from '../support/programs.ts';
@@ -42,6 +44,29 @@ test('a UUID may be written in many ways', () => {
     assert.is(normalUuid(text), usual);
   }
   for (const text of ['', 'x', `${usual}0`, usual.replace('a', 'g'), 5, null]) assert.not.ok(isUuidLike(text));
+});
+
+test('texts that are long, and wrong from end to end, are read as others are', () => {
+  // Each would take hours where every character is looked at once for each other one.
+  const braces = '}'.repeat(1_000_000);
+  assert.is(isUuidLike(`x${braces}x`), false);
+  assert.is(isUuidLike(`{${braces}aaaaaaaabbbb4ccc8dddeeeeeeeeeeee${braces}`), true);
+  const context = { method: 'POST', accept: 'application/json', contentType: '', requestId: 'r', minor: 39 };
+  const told = (message: string) => JSON.parse(problemBody(new Problem(400, message), context).body).errors[0].detail;
+  const open = '<br'.repeat(300_000);
+  assert.match(told('a<br>b<i>c</i>'), /\n a\nbc {2}$/);
+  assert.ok(told(open).endsWith(`${open}  `), 'what no tag ends is none');
+  assert.ok(told(`a<i>b${open}`).endsWith(`ab${open}  `));
+  let deep: unknown = Array.from({ length: 50_000 }, () => 'x');
+  for (let depth = 0; depth < 60; depth += 1) deep = [deep];
+  assert.ok(pformat(deep).startsWith(`${'['.repeat(61)}'x',\n`));
+});
+
+test('small numbers are written as Python writes them', () => {
+  assert.equal(
+    [1e-5, 0.0001, -2.5e-7, 0, 1e22].map((value) => repr(value)),
+    ['1e-05', '0.0001', '-2.5e-07', '0', '1e+22'],
+  );
 });
 
 test('the most precise range of an Accept header decides', () => {

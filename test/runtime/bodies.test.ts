@@ -30,6 +30,11 @@ test('bodies - what only looks like a frame, or is empty, is a line all the same
   }
 });
 
+test('bodies - a message whose type is none keeps nothing from the others of its frame', () => {
+  const frame = Buffer.from('[{"from":"a","messages":[{"type":"first"},{"type":{"toString":1}},{"type":"third"}]}]');
+  assert.equal(linesIn(frame), ['cw.x first a {}', 'cw.x - a {"type":{"toString":1}}', 'cw.x third a {}']);
+});
+
 const RECORDS = [
   { type: 'requested', instance: 'i' },
   { type: 'ended', instance: 'j', state: 'active' },

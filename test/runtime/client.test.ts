@@ -53,6 +53,20 @@ test('client - what the first taker answers late is the answer, though the reque
   assert.equal([failure.code, asked], ['no-owner', 5]);
 });
 
+test('client - while one who took a request may still answer, that nobody hears its copy is no answer', async () => {
+  const { clock, client, api, subjects } = rig(100);
+  const leave = api.subscribe(subjects.api('show'), ({ reply }) => {
+    leave.unsubscribe();
+    clock.after(8_000, () => api.publish(reply ?? '', encode({ instance: 'web', state: 'active' })));
+  });
+  assert.is((await settled(clock, client.show('web'))).state, 'active');
+  const nobody = await settled(
+    clock,
+    failureOf(() => client.show('web')),
+  );
+  assert.is(nobody.code, 'no-responders');
+});
+
 test('client - when the time is up it says so', async () => {
   const { clock, client } = rig(100);
   const failure = await settled(
