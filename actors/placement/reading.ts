@@ -13,12 +13,13 @@ export function putTogether(
   first: readonly ShardRead[],
   second: readonly ShardRead[],
 ): Record<string, Record<string, Readonly<Record<string, number>>>> | null {
-  const whole: Record<string, Record<string, Readonly<Record<string, number>>>> = {};
+  const whole = new Map<string, Record<string, Readonly<Record<string, number>>>>();
   for (const [shard, said] of second.entries()) {
     for (const [consumer, { allocations, changedBy, doubt }] of Object.entries(said)) {
       if (doubt !== null || first[shard]?.[consumer]?.changedBy !== changedBy) return null;
-      whole[consumer] = { ...whole[consumer], ...allocations };
+      whole.set(consumer, { ...whole.get(consumer), ...allocations });
     }
   }
-  return whole;
+  // Consumers may have any name, `__proto__` too.
+  return Object.fromEntries(whole);
 }

@@ -151,8 +151,9 @@ export function whyNotAsked(work: Work, asked: WhyNot, from: Address): void {
     return decline(work, from, ask, 'ambiguous', reason, 'cell');
   }
   const compare = (now: Work, company: Company | undefined) => {
-    // Its cell may have told of it anew since the question came.
-    const current = view.hosts.get(host.root) ?? host;
+    // Its cell may have told of it anew since the question came, or that it is gone.
+    const current = view.hosts.get(host.root);
+    if (current === undefined) return declineHost(now, asked, from);
     const claiming = instance === undefined ? undefined : claimOf(now, instance);
     const open = instance === undefined ? undefined : openOf(now, instance);
     const awaited = open === undefined ? [] : shardsAwaited(open, instance as string);

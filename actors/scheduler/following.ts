@@ -71,13 +71,25 @@ function forgetPages({ listed, goneAt }: Follower): void {
 
 function askPage(work: Work, feed: string, follower: Follower, after: string | undefined): void {
   work.state.asks += 1;
-  follower.ask = work.state.asks;
-  const { cell, shard } = follower.of;
-  const page = { ask: work.state.asks, limit: PAGE, ...(after === undefined ? {} : { after }) };
+  Object.assign(follower, { ask: work.state.asks, after, repeats: 0 });
+  sayPage(work, feed, follower, work.state.asks);
+}
+
+/** Asks for the same page once more: by the same number, for its answer may only be late. */
+export function askPageAgain(work: Work, feed: string): void {
+  const follower = work.state.followers.get(feed);
+  if (follower === undefined || follower.ask === null) return;
+  follower.repeats += 1;
+  sayPage(work, feed, follower, follower.ask);
+}
+
+function sayPage(work: Work, feed: string, { of, after, repeats }: Follower, ask: number): void {
+  const { cell, shard } = of;
+  const page = { ask, limit: PAGE, ...(after === undefined ? {} : { after }) };
   const teller = cell === undefined ? placementAddress(shard) : cellAddress(cell);
   if (cell === undefined) work.turn.send(teller, { type: 'list-providers', ...page });
   else work.turn.send(teller, { type: 'list-hosts', ...page, followsBuilds: buildsMatter(work.state.rankings) });
-  work.turn.wakeAfter(wakeId(RESYNC_WAKE, feed), waitMs(work.patience, 0), teller);
+  work.turn.wakeAfter(wakeId(RESYNC_WAKE, feed), waitMs(work.patience, repeats), teller);
 }
 
 function heard(

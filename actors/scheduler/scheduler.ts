@@ -22,6 +22,7 @@ import { MEMBERS_WAKE, membersTold } from './explaining/group-held.ts';
 import type { Filter } from './filters/filter.ts';
 import { goOnTelling, TELL_WAKE } from './finishing.ts';
 import {
+  askPageAgain,
   followersOfPlacement,
   hostsChanged,
   noticeSilence,
@@ -201,7 +202,7 @@ export function scheduler(options: SchedulerOptions): Actor<SchedulerState, Sche
       case QUESTION_WAKE:
         return sayQuestionAgain(work, Number(about));
       case RESYNC_WAKE:
-        return resync(work, about);
+        return askPageAgain(work, about);
       case WARM_WAKE:
         return lookAgain(work);
       case SELECT_WAKE:

@@ -11,6 +11,8 @@ import type { Filter } from '../../actors/scheduler/filters/filter.ts';
 import { buildLimit, instanceLimit } from '../../actors/scheduler/filters/limits.ts';
 import { keyOf } from '../../actors/scheduler/request.ts';
 import { scheduler } from '../../actors/scheduler/scheduler.ts';
+import { emptyView } from '../../actors/scheduler/view/view.ts';
+import { forgetHost, learnHost, promiseBuild } from '../../actors/scheduler/view/view-hosts.ts';
 import { choose, hostsIn, rig, SCHEDULER, selectOf, takeUnheard, treeOf } from '../support/scheduler-desk.ts';
 import { bench, type Sent, sentOf, type Turned } from '../support/turn.ts';
 
@@ -107,6 +109,43 @@ test('scheduler - hosts are read page by page, and none is forgotten that stands
   assert.equal(known(), ['p-a1', 'p-h1', 'p-h2'], 'a cell that begins anew is asked from the first page on');
   answer(answer(again, 2, 1, 'h1', 'h1'), 2, 1, 'h2', null);
   assert.equal(known(), ['p-h1', 'p-h2']);
+});
+
+test('scheduler - a page that takes longer than it is waited for is asked for again by its number, and read', () => {
+  const all = rig(hostsIn('c1', 'h1', 'h2'));
+  const told = (host: string) => ({ host, provider: `p-${host}`, state: 'up' as const });
+  const asksOf = (turned: Turned<unknown>[]) =>
+    turned.flatMap((one) => sentOf(one, 'list-hosts').map(({ message }) => message));
+  const page = { type: 'hosts' as const, cell: 'c1', epoch: 1, sequence: 9 };
+  const [first] = asksOf([all.hear({ type: 'hosts-changed', cell: 'c1', epoch: 1, sequence: 9, hosts: [told('h1')] })]);
+  assert.is(asksOf(all.on.pass(1_100)).length, 1);
+  const [second] = asksOf([all.hear({ ...page, ask: first?.ask ?? 0, hosts: [told('h1')], next: 'h1' })]);
+  assert.is(second?.after, 'h1');
+  const again = asksOf(all.on.pass(7_500));
+  assert.is(again.length, 3, 'after 1, 2 and 4 s');
+  for (const one of again) assert.equal(one, second);
+  all.hear({ ...page, ask: second?.ask ?? 0, hosts: [told('h2')], next: null });
+  assert.is(all.on.state.followers.get('cell c1')?.ask, null);
+  assert.equal([...all.on.state.view.hosts.keys()].sort(), ['p-h1', 'p-h2']);
+});
+
+test('scheduler - a question about a host that leaves its cell meanwhile is answered that there is none', () => {
+  const all = rig(hostsIn('c1', 'h1', 'h2'));
+  const spec = { groups: [{ name: '', resources: { VCPU: 2 } }], groupPolicy: 'none', tree: { notHeldBy: ['other'] } };
+  all.hear({ type: 'why-not', ask: 7, spec, host: 'h1' } as never, 'gateway/g');
+  all.hear({ type: 'hosts-changed', cell: 'c1', epoch: 1, sequence: 2, hosts: [], gone: ['p-h1'] }, 'cell/c1');
+  const [declined] = all.deliver().filter(({ message }) => message.type === 'declined');
+  assert.match(JSON.stringify(declined), /no host 'h1' is known/);
+});
+
+test('scheduler - what was expected to be built on a host that is gone is forgotten with it', () => {
+  const view = Object.assign(emptyView(), { statsMatter: true });
+  const allocations = [{ provider: 'p-h1', group: '', resources: { VCPU: 1 } }];
+  learnHost(view, 'c1', { host: 'h1', provider: 'p-h1', state: 'up' } as never);
+  promiseBuild(view, 'web', 'p-h1', allocations);
+  assert.equal([...view.expected.roots()], ['p-h1']);
+  forgetHost(view, 'c1', 'p-h1');
+  assert.equal([...view.expected.roots()], []);
 });
 
 test('scheduler - it asks cells to tell at once of builds that end where a filter goes by what a host builds', () => {

@@ -19,6 +19,10 @@ export interface Follower {
   sequence: number;
   /** The question that is under way for the whole, or null; answers to other questions are old. */
   ask: number | null;
+  /** After what the page begins that is asked for; undefined: it is the first. */
+  after: string | undefined;
+  /** How often that page was asked for again. */
+  repeats: number;
   /** When the feed was last heard, or may have been by a scheduler that was held up. */
   heardAt: SteadyTime;
   /** When it was last heard for certain, ms since the epoch. */
@@ -39,6 +43,8 @@ export function newFollower(of: Teller): Follower {
     epoch: -1,
     sequence: 0,
     ask: null,
+    after: undefined,
+    repeats: 0,
     heardAt: 0,
     saidAt: 0,
     said: 0,

@@ -24,8 +24,9 @@ export function learnHost(view: View, cell: string, told: HostState): void {
   if (isSame && sameStats(known.stats, stats)) return;
   view.hosts.set(root, { cell, host, root, state, reason, stats, failures, until });
   if (known !== undefined) noteTold(view, root, stats, known.stats);
+  if (isSame && !view.statsMatter) return;
   view.freed?.add(root);
-  if (!isSame || view.statsMatter) noteChange(view, root);
+  noteChange(view, root);
 }
 
 const NO_STATS: HostStats = { instances: 0, builds: 0 };
@@ -54,6 +55,7 @@ export function forgetHost(view: View, cell: string, root: string): void {
   if (view.hosts.get(root)?.cell !== cell) return;
   view.hosts.delete(root);
   view.due.delete(root);
+  view.expected.deleteOldest(root, Number.POSITIVE_INFINITY);
   noteChange(view, root);
 }
 
