@@ -57,6 +57,15 @@ function hasRoomForHead(work: Work, lot: Lot): boolean {
   return lot.hopeful;
 }
 
+/** Of how many projects it is kept when they were served last: one of which that is long ago comes as soon as a new one. */
+const MAX_PROJECTS_KEPT = 10_000;
+
+function noteServed({ servedAt, served }: Parking, project: string): void {
+  servedAt.delete(project);
+  servedAt.set(project, served);
+  if (servedAt.size > MAX_PROJECTS_KEPT) servedAt.delete(servedAt.keys().next().value as string);
+}
+
 function serve(work: Work, lot: Lot): void {
   const { parking } = work.state;
   const { key, asked, from, taker, tryNumber, endsAt } = lot.queue[0] as Parked;
@@ -64,7 +73,7 @@ function serve(work: Work, lot: Lot): void {
   if (endsAt > work.turn.steady) {
     const before = parking.servedAt.get(lot.project) ?? 0;
     parking.served += 1;
-    parking.servedAt.set(lot.project, parking.served);
+    noteServed(parking, lot.project);
     parking.serving.set(key, work.turn.steady);
     lot.away.set(key, { place: placeOf(asked), at: work.turn.steady });
     select(work, asked, from, { taker, tryNumber, endsAt, turnOfProject: { before, now: parking.served } });

@@ -218,7 +218,7 @@ export interface Parking {
   readonly goingByOthers: Set<Lot>;
   /** The lots by the numbers of their questions where others are. */
   readonly locating: Map<number, Lot>;
-  /** When each project was served last, counted. */
+  /** When each project was served last, counted; the one of which that is longest ago is first. */
   readonly servedAt: Map<string, number>;
   /** How many turns there were so far. */
   served: number;
