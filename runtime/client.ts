@@ -162,6 +162,10 @@ export function clientOf(options: ClientOptions): Client {
     throw errorFrom(body.error);
   }
 
+  function timedOut(subject: string, isNobodyThere: boolean): TimeoutError {
+    return new TimeoutError(`'${subject}'${isNobodyThere ? ', which nobody serves now,' : ''}`, timeoutMs);
+  }
+
   /**
    * Whoever took the request may have died with it: it is made again. It may be, for every one names what it is about;
    * and what the first is answered late, as that nobody owns an actor now, is as good an answer.
@@ -170,8 +174,9 @@ export function clientOf(options: ClientOptions): Client {
     const deadline = clock.monotonic() + leftMs;
     let again: Timer | undefined;
     let againMs: number = ASK_AGAIN.firstMs;
-    /** How many copies are neither answered nor failed. */
+    /** How many copies are neither answered nor failed, and whether nobody was there for the last one. */
     let open = 0;
+    let isNobodyThere = false;
     try {
       return await new Promise<Uint8Array>((resolve, reject) => {
         const ask = () => {
@@ -179,13 +184,17 @@ export function clientOf(options: ClientOptions): Client {
           // It is asked once, however little time there is.
           if (stillMs === 0 && again !== undefined) return;
           open += 1;
+          isNobodyThere = false;
           bus.request(subject, data, { timeoutMs: stillMs }).then(
             (answer) => resolve(answer.data),
             (error) => {
               open -= 1;
               // Whoever took an earlier one may have left, and answer it all the same.
-              if (error instanceof NoRespondersError && open > 0) return;
-              reject(error instanceof TimeoutError ? new TimeoutError(`'${subject}'`, timeoutMs) : error);
+              if (error instanceof NoRespondersError && open > 0) {
+                isNobodyThere = true;
+                return;
+              }
+              reject(error instanceof TimeoutError ? timedOut(subject, isNobodyThere) : error);
             },
           );
           again = clock.after(againMs, ask);

@@ -71,10 +71,11 @@ export function ownedActor({ host, supervision, serve, onUp, onError }: OwnedOpt
       return opened;
     },
     restart() {
-      // It may have failed before it was on the bus.
-      const before = opening;
-      const started = host.start(tenure).then(() => before.then(tellUp));
-      opening = Promise.allSettled([before, started]);
+      const started = host.start(tenure).then(() => {
+        // One that failed before it was on the bus is told of when it is.
+        if (service !== undefined) tellUp();
+      });
+      opening = Promise.allSettled([opening, started]);
       return started;
     },
     resume: () => host.resume(),

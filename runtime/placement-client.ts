@@ -158,10 +158,16 @@ function clientOf({ authority, clock, shards, timeoutMs }: Parts): Omit<Placemen
     return shard;
   }
 
-  async function changeBy(key: string, consumers: readonly Holding[], deadline: number): Promise<ApiOutcome> {
+  async function changeBy(
+    key: string,
+    consumers: readonly Holding[],
+    deadline: number,
+    isSecond = false,
+  ): Promise<ApiOutcome> {
     const providers = [...new Set(consumers.flatMap(({ allocations }) => Object.keys(allocations)))];
-    const isFound = providers.some((provider) => known.has(provider));
-    await Promise.all(providers.map((provider) => shardOf(provider, deadline)));
+    const found = new Map(
+      await Promise.all(providers.map(async (provider) => [provider, await shardOf(provider, deadline)] as const)),
+    );
     // Every shard is told: any may hold something for the consumers, which they then hold no more.
     const parts = every.map(
       (shard): Part => ({
@@ -169,7 +175,7 @@ function clientOf({ authority, clock, shards, timeoutMs }: Parts): Omit<Placemen
         consumers: consumers.map(({ consumer, allocations, project = null, user = null }) => ({
           consumer,
           allocations: Object.entries(allocations)
-            .filter(([provider]) => known.get(provider) === shard)
+            .filter(([provider]) => found.get(provider) === shard)
             .map(([provider, resources]) => ({ provider, resources })),
           project,
           user,
@@ -179,8 +185,9 @@ function clientOf({ authority, clock, shards, timeoutMs }: Parts): Omit<Placemen
     const outcome = await ask({ type: 'change-together', key, parts }, fnv1a(key) % shards, deadline);
     if (!('refused' in outcome) || outcome.refused.code !== 'no-provider') return outcome;
     known.clear();
-    // One may have come to another shard since it was found. That it was refused stays known by its key.
-    return isFound ? changeBy(secondKey(key), consumers, deadline) : outcome;
+    // One may have come to another shard since it was found. That it was refused stays known by its key, and that it was
+    // made after all by the other.
+    return isSecond ? outcome : changeBy(secondKey(key), consumers, deadline, true);
   }
 
   return {

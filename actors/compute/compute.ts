@@ -307,10 +307,14 @@ function driverSaid(work: Work, said: DriverAnswer): void {
   const key = keyOf(instance, attempt);
   const job = state.jobs.get(key);
   if (job === undefined) {
+    const outcome = state.outcomes.get(key);
+    if (said.type !== 'driver-built' || outcome === undefined) return;
     // It was said that nothing was left, which is true no more: of a driver that was asked twice one call may end later.
-    if (said.type !== 'driver-built' || !state.outcomes.has(key)) return;
     state.outcomes.delete(key);
-    return beginDestroying(work, instance, attempt);
+    if (outcome.state === 'destroyed' && state.phase !== 'retired') return beginDestroying(work, instance, attempt);
+    // Another life may have been given the order meanwhile, and have built it: the cell knows whether it is to be there.
+    state.jobs.set(key, { instance, attempt, state: 'built', order: null, repeats: 0, asked: 0 });
+    return answer(work, instance, attempt, { state: 'built' }, toCell);
   }
   if (said.type === 'driver-destroyed') {
     if (job.state !== 'destroying') return;

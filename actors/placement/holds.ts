@@ -70,13 +70,18 @@ class OverLately extends Table<Lately> {
   }
 
   /**
-   * Remembers one from now on. Where clocks differ it counts as over no earlier than those before it, unless those are of a
-   * clock that was wrong.
+   * Remembers one from now on. Where clocks differ it counts as over no earlier than those before it; but if those were over
+   * by a clock that was wrong they count as over now.
    */
   remember(transaction: string, at: number, consumers: readonly string[]): void {
-    const isFirst = this.size === 0 || this.#newest - at > WRONG_BY_MS;
-    this.#newest = isFirst ? at : Math.max(at, this.#newest);
+    if (this.#newest - at > WRONG_BY_MS) this.#setRight(at);
+    this.#newest = this.size === 0 ? at : Math.max(at, this.#newest);
     this.set(transaction, { at: this.#newest, consumers });
+  }
+
+  #setRight(now: number): void {
+    this.#newest = now;
+    for (const [transaction, { at, consumers }] of this) if (at > now) this.set(transaction, { at: now, consumers });
   }
 }
 

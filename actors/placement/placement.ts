@@ -145,7 +145,8 @@ export function placement(options: PlacementOptions): Actor<PlacementState, Inco
           return;
         }
         const before = turn.now - rememberDeletedMs;
-        const isAll = forgetOld(work, before) && (shards === 1 || sweepGroupHomes(work, before));
+        const isSweeping = state.groupHomes.unswept !== null;
+        const isAll = (isSweeping || forgetOld(work, before)) && (shards === 1 || sweepGroupHomes(work, before));
         turn.wakeAfter(FORGET_WAKE, forgetAgainMs(rememberDeletedMs, isAll));
         return;
       }

@@ -5,6 +5,7 @@ import type { Advice } from '../messages/advice.ts';
 import { adviceWords, NO_CHANGE_KNOWN } from '../messages/advice.ts';
 import { clipped, MAX_REASON_LENGTH } from '../messages/common.ts';
 import { MAX_ROOMS_NAMED, type RefusedClaim, type RoomForSome } from '../messages/decision.ts';
+import { placementShardOf } from '../routing.ts';
 import { type Draft, decided, noteRefusedOfOthers } from './decision.ts';
 import { absentOf, roomWords, whyNoneOf, whyNoneTogether } from './explaining/explain.ts';
 import { heldWords } from './explaining/group-held.ts';
@@ -19,11 +20,13 @@ import { GROUP_CHANGED, GROUP_CONFLICT } from './group-rules.ts';
 import { isBehindOthers, keepPlace, mayWait } from './lots.ts';
 import { park } from './parking.ts';
 import { lateFiltersOf } from './ranking/ranking.ts';
+import type { Request } from './request.ts';
 import { OF_ROOM } from './rivals.ts';
 import { isOrdered } from './rounds.ts';
 import { close, contextOf, draftOf, isOpen, settle, tellSelecting } from './selecting.ts';
 import type { Found, Open, Work } from './state.ts';
 import { silentAmong } from './view/silence.ts';
+import type { View } from './view/view.ts';
 import { expectNoMore } from './view/view-hosts.ts';
 
 /** One instance has no host, so the request has none. What was claimed for the others is the asker's to give back. */
@@ -118,7 +121,7 @@ function explainFailure(
     const where = draft.room === undefined ? '' : `; ${roomWords(draft.room)}`;
     const runsOut = draft.runsOut === undefined ? '' : `; ${runsOutWords(draft.runsOut)}`;
     const held = draft.groupHeld === undefined ? '' : `; ${heldWords(draft.groupHeld)}`;
-    const silent = silenceWords(silentAmong(view));
+    const silent = silenceWords(view, request);
     const misspelt = draft.unknown === undefined ? '' : `; ${unknownWords(draft.unknown)}`;
     const words = withWords(
       `${which}${why}${where}${runsOut}${held}${silent}`,
@@ -156,9 +159,17 @@ function givenIn({ asked: { instances }, machines, waiting }: Open): RoomForSome
 /** How many of those that are silent a reason names. */
 const MAX_SILENT_NAMED = 3;
 
-/** Of whom nothing was heard lately: their hosts are counted, and advice does not go by them. */
-function silenceWords({ silentCells, silentShards }: ReturnType<typeof silentAmong>): string {
-  const silent = [...silentCells.map((cell) => `cell ${cell}`), ...silentShards.map((shard) => `placement/${shard}`)];
+/** Of whom nothing was heard lately, as far as the request names none but others' hosts: theirs are counted, and not advised on. */
+function silenceWords(view: View, { spec, where }: Request): string {
+  const { silentCells, silentShards } = silentAmong(view);
+  const roots = spec.tree?.oneOf;
+  const mayBeIn = (cell: string) =>
+    where?.cells?.includes(cell) !== false && roots?.some((root) => view.hosts.get(root)?.cell === cell) !== false;
+  const mayBeAt = (shard: number) => roots?.some((root) => placementShardOf(root, view.shards) === shard) !== false;
+  const silent = [
+    ...silentCells.filter(mayBeIn).map((cell) => `cell ${cell}`),
+    ...silentShards.filter(mayBeAt).map((shard) => `placement/${shard}`),
+  ];
   if (silent.length === 0) return '';
   const more = silent.length - MAX_SILENT_NAMED;
   return `; nothing was heard lately of ${silent.slice(0, MAX_SILENT_NAMED).join(', ')}${more > 0 ? ` and ${more} more` : ''}`;

@@ -30,7 +30,7 @@ export function addPlacementApi(program: Command): void {
     .option('--prefix <prefix>', 'what every subject begins with; default: cw')
     .option(
       '--tokens <file>',
-      'who may ask, as JSON; default: development mode, in which any token is taken and admin may do everything',
+      'who may ask, as JSON; default: development mode, in which any token is taken, and admin, or the header x-roles: admin, may do everything',
       readable,
     )
     .option('--allow-origins <origins>', 'origins that browsers may ask from; default: none', origins)

@@ -33,7 +33,7 @@ export async function servePlacementApi(flags: PlacementApiFlags): Promise<void>
   console.log(`the Placement API listens at ${server.url}`);
   if (tokens === undefined)
     console.log(
-      "development mode, open to everybody: any token is taken, and whoever sends the token 'admin' may do everything",
+      "development mode, open to everybody: any token is taken, and whoever sends the token 'admin', or the header 'x-roles: admin', may do everything",
     );
   await interrupt.happened;
   await server.close();

@@ -68,7 +68,7 @@ export function startWorkers(runs: number): Workers {
 
 interface Worker {
   readonly process: ChildProcess;
-  /** Resolves when it cannot be started, or has ended: either may be before it is asked for anything. */
+  /** Resolves when it cannot be started, or has ended: that may be before it is asked for anything. */
   readonly gone: Promise<Error>;
 }
 
@@ -77,9 +77,12 @@ function newWorker(): Worker {
   const file = new URL(`worker${extname(fileURLToPath(import.meta.url))}`, import.meta.url);
   const child = fork(fileURLToPath(file), { serialization: 'advanced' });
   const gone = new Promise<Error>((resolve) => {
-    child.on('error', (error) =>
-      resolve(new CellwrightError('no-process', `a process of the experiment failed: ${error.message}`)),
-    );
+    child.on('error', (error) => {
+      const message = `a process of the experiment cannot be started: ${error.message}`;
+      if (child.pid === undefined) resolve(new CellwrightError('no-process', message, { cause: error }));
+      // It cannot be told what to do: mostly since it has ended, of which its end says more.
+      else child.kill();
+    });
     child.on('exit', (code, signal) => {
       const message = `a process of the experiment was ended by ${signal ?? `exit code ${code}`}`;
       resolve(new CellwrightError('no-process', message));

@@ -1,5 +1,6 @@
 // One request as the handlers see it, and the answer as they give it. What all answers share is added in server.ts.
 
+import { isUtf8 } from 'node:buffer';
 import type { ApiOutcome, ApiRefusal } from '../../actors/messages/placement-api.ts';
 import type { ProviderView } from '../../actors/placement/api/reads.ts';
 import type { Authority, Question } from './authority.ts';
@@ -12,7 +13,7 @@ export interface Call {
   readonly minor: number;
   readonly params: Readonly<Record<string, string>>;
   readonly query: Query;
-  readonly body: string;
+  readonly body: Buffer;
   readonly authority: Authority;
 }
 
@@ -56,7 +57,10 @@ export async function providerShown(call: Call): Promise<ProviderView> {
 }
 
 /** @throws Problem 400 when the body is no JSON or not as the schema has it. */
-export function bodyOf<Content>({ body }: Call, schema: Schema): Content {
+export function bodyOf<Content>({ body: bytes }: Call, schema: Schema): Content {
+  // Read all the same, two names that differ could become one.
+  if (!isUtf8(bytes)) throw badRequest('Malformed JSON: the body is no UTF-8');
+  const body = bytes.toString();
   let content: unknown;
   try {
     content = JSON.parse(body);

@@ -1,7 +1,6 @@
 // The HTTP server of the Placement API: what all requests go through before a handler and all answers after it. Who
 // asks, which microversion, what may be sent and accepted; then the headers that every answer has.
 
-import { isUtf8 } from 'node:buffer';
 import { randomUUID } from 'node:crypto';
 import type { AddressInfo } from 'node:net';
 import { createAdaptorServer, type ServerType } from '@hono/node-server';
@@ -11,7 +10,7 @@ import { qualityOf } from './accept.ts';
 import type { Authority } from './authority.ts';
 import type { Reply } from './call.ts';
 import { MAX_MINOR, minorOf, VERSION_HEADER } from './microversion.ts';
-import { badRequest, notFound, Problem } from './problem.ts';
+import { notFound, Problem } from './problem.ts';
 import { problemBody } from './problem-body.ts';
 import { Query } from './query.ts';
 import { type Method, ROUTES, type Route } from './routes.ts';
@@ -165,7 +164,7 @@ async function handle(exchange: Exchange, route: Route, options: ServerOptions):
   if (route.givesJson && qualityOf(accept, JSON_TYPE) === 0) throw new Problem(406, `Only ${JSON_TYPE} is provided`);
   const { searchParams, search } = new URL(context.req.url);
   authorize(principal, route, searchParams.getAll('project_id').at(-1));
-  const body = route.changes ? await readBody(context) : '';
+  const body = route.changes ? await readBody(context) : Buffer.alloc(0);
   const { authority, now } = options;
   const call = { minor, params: context.req.param(), query: new Query(search), body, authority };
   return response(await route.handler(call), exchange, minor, now());
@@ -184,7 +183,7 @@ function requireJson(context: Context): void {
   throw new Problem(415, `The media type ${named} is not supported, use ${JSON_TYPE}`);
 }
 
-async function readBody(context: Context): Promise<string> {
+async function readBody(context: Context): Promise<Buffer> {
   const length = Number(context.req.header('content-length') ?? 0);
   const tooLarge = () => new Problem(413, `At most ${MAX_BODY_BYTES} bytes are read`);
   if (length > MAX_BODY_BYTES) throw tooLarge();
@@ -196,10 +195,7 @@ async function readBody(context: Context): Promise<string> {
     if (size > MAX_BODY_BYTES) throw tooLarge();
     chunks.push(chunk);
   }
-  const body = Buffer.concat(chunks);
-  // Read all the same, two names that differ would become one.
-  if (!isUtf8(body)) throw badRequest('Malformed JSON: the body is no UTF-8');
-  return body.toString();
+  return Buffer.concat(chunks);
 }
 
 function response(reply: Reply, exchange: Exchange, minor: number, now: number): Response {

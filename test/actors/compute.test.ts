@@ -325,17 +325,33 @@ test('compute - what is built after the driver has said that nothing of it is le
   assert.equal(told(on.tell(order(), CELL)), [`build-refused to ${CELL}`]);
 });
 
-test('compute - what is built after the driver has said that it failed is destroyed, and each end says in whose life it came', () => {
+test('compute - what is built after the driver has said that it failed is told, and each end says in whose life it came', () => {
   for (const aborted of [false, true]) {
     const on = desk();
     on.tell(order(), CELL);
     const [end] = sentOf(on.tell(failed(aborted), DRIVER), aborted ? 'build-aborted' : 'build-failed');
     assert.is(end?.message.incarnation, LIFE);
-    assert.equal(told(on.tell({ type: 'driver-built', ...ofAttempt() }, DRIVER)), [`destroy to ${DRIVER}`]);
+    assert.equal(told(on.tell({ type: 'driver-built', ...ofAttempt() }, DRIVER)), [`built to ${CELL}`]);
+    assert.equal(told(on.tell(destroy(), CELL)), [`destroy to ${DRIVER}`], 'as the cell says');
     const [gone] = sentOf(on.tell({ type: 'driver-destroyed', ...ofAttempt() }, DRIVER), 'destroyed');
     assert.is(gone?.message.incarnation, LIFE);
     const [refusal] = sentOf(on.tell(order(), CELL), 'build-refused');
     assert.is(refusal?.message.incarnation, LIFE);
+  }
+});
+
+test('compute - a retired life destroys nothing by itself: another one may have built it on the same order', () => {
+  for (const isDestroyed of [false, true]) {
+    const on = desk();
+    on.tell(order(), CELL);
+    if (isDestroyed) {
+      on.tell(destroy(), CELL);
+      on.tell({ type: 'driver-destroyed', ...ofAttempt() }, DRIVER);
+    } else {
+      on.tell(failed(false), DRIVER);
+    }
+    on.tell({ type: 'retired', incarnation: LIFE }, CELL);
+    assert.equal(told(on.tell({ type: 'driver-built', ...ofAttempt() }, DRIVER)), [`built to ${CELL}`]);
   }
 });
 

@@ -190,7 +190,7 @@ test('what runs out - in words, by how many hosts', () => {
   assert.is(rulesOf(['too-many-builds', 5]), 'the limit on builds lets in no more after 7 of 10');
   assert.is(
     rulesOf(['not-one-subtree', 3], ['too-many-instances', 2]),
-    'that its groups share a subtree (on 3 of 5 hosts) and the limit on instances (on 2) let in no more after 7 of 10',
+    'the wish that its groups share a subtree (on 3 of 5 hosts) and the limit on instances (on 2) let in no more after 7 of 10',
   );
 });
 

@@ -261,8 +261,14 @@ test('shards over NATS - what a consumer is to hold of a tree that callers move 
     for (const root of roots) {
       await put('PUT', `/${moved}`, { name: moved, parent_provider_uuid: root });
       shards.add(placementShardOf(root, 2));
-      await placement.change([{ consumer: 'mine', allocations: { [moved]: { VCPU: 1 } } }]);
+      const holding = [{ consumer: 'mine', allocations: { [moved]: { VCPU: 1 } } }];
+      const named = { key: `under-${root}` };
+      await placement.change(holding, named);
       assert.equal(await placement.read(['mine']), { mine: { [moved]: { VCPU: 1 } } });
+      // Asked for again by one who knows nothing of the first time, it is the same change, and was made.
+      const other = await connectPlacement(at);
+      await other.change(holding, named);
+      await other.close();
       await placement.change([{ consumer: 'mine', allocations: {} }]);
     }
     assert.is(shards.size, 2);

@@ -113,6 +113,16 @@ test('what no message carries, or is no text, is refused before anybody is asked
     assert.is(odd.status, 400);
     assert.match(errorIn(odd).detail, 'No such resource class __proto__.');
   }
+  const bytes = Buffer.concat([Buffer.from('{"name":"a'), Buffer.of(0xff), Buffer.from('"}')]);
+  const sent = (method: string, path: string) =>
+    fetch(api.url + path, {
+      method,
+      body: bytes,
+      headers: { 'x-auth-token': 'admin', 'content-type': 'application/json', ...admin },
+    });
+  const notText = await sent('POST', '/resource_providers');
+  assert.equal([notText.status, (await notText.text()).includes('no UTF-8')], [400, true]);
+  assert.is((await sent('PUT', '/traits/CUSTOM_A')).status, 201, 'a body that nobody reads is none of its business');
   const head = await api.ask('HEAD /', undefined, admin);
   assert.is(head.status, 405);
 });

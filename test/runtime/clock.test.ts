@@ -192,6 +192,7 @@ test('system clock - a timer beyond 2^31 ms does not fire at once, and can be ca
   assert.is(woken, false);
   far.cancel();
   assert.throws(() => clock.at(NaN, () => {}), withCode('bad-time'));
+  assert.throws(() => clock.after(NaN, () => {}), withCode('bad-time'));
 });
 
 test('system clock - what is waited for comes after as long, whether the time of day is set back or forward', async () => {

@@ -63,8 +63,8 @@ const RULES: Readonly<Record<string, string>> = {
   'group-anti-affinity': 'the rule of its instance group',
   'too-many-instances': 'the limit on instances',
   'too-many-builds': 'the limit on builds',
-  'not-one-subtree': 'that its groups share a subtree',
-  'not-isolated': 'that its groups share no provider',
+  'not-one-subtree': 'the wish that its groups share a subtree',
+  'not-isolated': 'the wish that its groups share no provider',
 };
 
 /**
