@@ -61,7 +61,7 @@ export interface PlacementClient {
    * of it. An instance is moved within its placement shard only: what else it is, such as a member of a group, is not
    * said here.
    * @param options.key Names the change, `[A-Za-z0-9_-]`, at most 64 characters: asked for again by the same name it is
-   * not made again. Default: made up.
+   * not made again; one that was refused for a provider that was not there may be. Default: made up.
    * @throws MalformedError with the field; CellwrightError with the code of the refusal, such as `exceeds-capacity` or
    * `no-provider`; `other-shard`, or that of the rule of its group, when an instance is to go to another placement shard;
    * `not-decided` when a shard was away for half a minute: then nothing was changed; TimeoutError when it is not known

@@ -11,7 +11,7 @@ import { order } from './building.ts';
 import { clearAway } from './clearing.ts';
 import { hostEvent } from './host-event.ts';
 import { type Host, isAway, isForeign, type Running, stateOfHost, viewOfHost } from './hosts.ts';
-import { removalKey } from './removals.ts';
+import { destroyingOf } from './removals.ts';
 import type { Entry } from './state.ts';
 import { commit, type Work } from './work.ts';
 
@@ -153,9 +153,8 @@ export function destroyStray(work: Work, { host, instance, attempt }: Running & 
   // Attempts only count up: of one that is still to come nobody has a word. What the cell does not know is not its own.
   const current = work.state.instances.get(instance)?.build.snapshot.context.attempt;
   if (current === undefined ? !work.state.deleted.has(instance) : attempt > current) return;
-  const isOwed = (final: boolean) =>
-    work.state.removals.get(removalKey({ instance, attempt, final }))?.snapshot.context.attempt === attempt;
-  if (isOwed(false) || isOwed(true)) return;
+  // What is given back already, since nothing of it was there, is destroyed all the same.
+  if (destroyingOf(work.state.removals, instance, attempt) !== undefined) return;
   commit(work, { type: 'stray', host, instance, attempt });
   work.turn.send(computeAddress(work.cell, host), { type: 'destroy', instance, attempt });
 }

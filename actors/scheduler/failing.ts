@@ -159,12 +159,15 @@ function givenIn({ asked: { instances }, machines, waiting }: Open): RoomForSome
 /** How many of those that are silent a reason names. */
 const MAX_SILENT_NAMED = 3;
 
-/** Of whom nothing was heard lately, as far as the request names none but others' hosts: theirs are counted, and not advised on. */
+/** Of whom nothing was heard lately, of those in which the request may go: their hosts are counted, and not advised on. */
 function silenceWords(view: View, { spec, where }: Request): string {
   const { silentCells, silentShards } = silentAmong(view);
-  const roots = spec.tree?.oneOf;
-  const mayBeIn = (cell: string) =>
-    where?.cells?.includes(cell) !== false && roots?.some((root) => view.hosts.get(root)?.cell === cell) !== false;
+  const isWanted = (cell: string) =>
+    where?.cells?.includes(cell) !== false && where?.avoidCells?.includes(cell) !== true;
+  // Of a host that is named and not known its cell is not known.
+  const cellOf = (root: string) => view.hosts.get(root)?.cell;
+  const roots = spec.tree?.oneOf?.filter((root) => cellOf(root) === undefined || isWanted(cellOf(root) as string));
+  const mayBeIn = (cell: string) => isWanted(cell) && roots?.some((root) => (cellOf(root) ?? cell) === cell) !== false;
   const mayBeAt = (shard: number) => roots?.some((root) => placementShardOf(root, view.shards) === shard) !== false;
   const silent = [
     ...silentCells.filter(mayBeIn).map((cell) => `cell ${cell}`),

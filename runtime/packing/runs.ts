@@ -77,15 +77,18 @@ function newWorker(): Worker {
   const file = new URL(`worker${extname(fileURLToPath(import.meta.url))}`, import.meta.url);
   const child = fork(fileURLToPath(file), { serialization: 'advanced' });
   const gone = new Promise<Error>((resolve) => {
+    let fault: Error | undefined;
     child.on('error', (error) => {
       const message = `a process of the experiment cannot be started: ${error.message}`;
-      if (child.pid === undefined) resolve(new CellwrightError('no-process', message, { cause: error }));
+      if (child.pid === undefined) return resolve(new CellwrightError('no-process', message, { cause: error }));
       // It cannot be told what to do: mostly since it has ended, of which its end says more.
-      else child.kill();
+      const isFirst = fault === undefined;
+      fault = error;
+      if (isFirst) child.kill();
     });
     child.on('exit', (code, signal) => {
       const message = `a process of the experiment was ended by ${signal ?? `exit code ${code}`}`;
-      resolve(new CellwrightError('no-process', message));
+      resolve(new CellwrightError('no-process', message, { cause: fault }));
     });
   });
   return { process: child, gone };

@@ -4,8 +4,9 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { Advice } from '../../actors/messages/advice.ts';
-import type { RequestSpec } from '../../actors/messages/common.ts';
+import type { RequestSpec, TreeConditions } from '../../actors/messages/common.ts';
 import type { FittingHost } from '../../actors/messages/questions.ts';
+import type { Where } from '../../actors/messages/where.ts';
 import { placementShardOf } from '../../actors/routing.ts';
 import { misfitsOf } from '../../actors/scheduler/explaining/all-obstacles.ts';
 import { whyNone } from '../../actors/scheduler/explaining/explain.ts';
@@ -18,6 +19,7 @@ import { learnHost } from '../../actors/scheduler/view/view-hosts.ts';
 import { DEFAULT_WEIGHERS } from '../../actors/scheduler/weighers/defaults.ts';
 import { type HostWords, viewOf } from '../support/facts.ts';
 import { randomFleet } from '../support/fleets.ts';
+import { schedulersOf, selectFor } from '../support/schedulers.ts';
 import { rankings, survey, surveyFor, sweepAll, words } from '../support/survey.ts';
 
 const test = suite('scheduler - hosts that are away');
@@ -292,6 +294,28 @@ test('scheduler - who falls silent while hosts are looked at is held to be heard
   view.silentCells.add('c2');
   sweepAll(sweep, view);
   assert.equal(told?.advice, [{ code: 'fewer-instances', from: 6, to: 5, hosts: 2 }]);
+});
+
+test('scheduler - a failure names those of whom nothing was heard lately, of those in which the request may go', () => {
+  const on = schedulersOf([
+    { host: 'a', cell: 'c1', has: { VCPU: 8 } },
+    { host: 'b', cell: 'c2', has: { VCPU: 8 } },
+  ]);
+  const [desk] = on.desks;
+  const silenceOf = (where: Where, tree?: TreeConditions) => {
+    desk?.state.view.silentCells.add('c1').add('c2');
+    const asked = selectFor(`r${on.answers.length}`, { vcpu: 99 });
+    const spec = { ...asked.spec, ...(tree === undefined ? {} : { tree }) };
+    on.choose({ ...asked, spec, where });
+    const reason = (on.answers.at(-1) as { reason?: string }).reason ?? '';
+    return /; nothing was heard lately of ([^;]*)/.exec(reason)?.[1];
+  };
+  assert.is(silenceOf({}), 'cell c1, cell c2');
+  assert.is(silenceOf({ cells: ['c2', 'c3'] }), 'cell c2');
+  assert.is(silenceOf({ avoidCells: ['c2'] }), 'cell c1');
+  assert.is(silenceOf({}, { oneOf: ['p-b'] }), 'cell c2');
+  assert.is(silenceOf({ cells: ['c1'] }, { oneOf: ['p-b'] }), undefined);
+  assert.is(silenceOf({}, { oneOf: ['not-known'] }), 'cell c1, cell c2', 'it may be in either');
 });
 
 test('scheduler - where the nearest host is one of which nothing is heard, that is said', () => {

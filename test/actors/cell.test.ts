@@ -368,6 +368,12 @@ test('cell - the words of an attempt that is over change nothing', () => {
   assert.equal(on.stored(), before);
 });
 
+test('cell - what is built after its failure was told is destroyed, also while placement is to take back what it held', () => {
+  const on = building([]);
+  assert.ok(told(on.tell(failed('i1', 1))).includes('release to placement/0'));
+  assert.equal(told(on.tell({ type: 'built', ...ofAttempt('i1', 1) })), ['destroy to compute/c1/h1']);
+});
+
 test('cell - of what placement does not take back an explanation names the shard that has not answered', () => {
   const on = building([]);
   on.tell({ type: 'built', ...ofAttempt('i1', 1) });

@@ -325,14 +325,13 @@ test('compute - what is built after the driver has said that nothing of it is le
   assert.equal(told(on.tell(order(), CELL)), [`build-refused to ${CELL}`]);
 });
 
-test('compute - what is built after the driver has said that it failed is told, and each end says in whose life it came', () => {
+test('compute - what is built after the driver has said that it failed is destroyed, and each end says in whose life it came', () => {
   for (const aborted of [false, true]) {
     const on = desk();
     on.tell(order(), CELL);
     const [end] = sentOf(on.tell(failed(aborted), DRIVER), aborted ? 'build-aborted' : 'build-failed');
     assert.is(end?.message.incarnation, LIFE);
-    assert.equal(told(on.tell({ type: 'driver-built', ...ofAttempt() }, DRIVER)), [`built to ${CELL}`]);
-    assert.equal(told(on.tell(destroy(), CELL)), [`destroy to ${DRIVER}`], 'as the cell says');
+    assert.equal(told(on.tell({ type: 'driver-built', ...ofAttempt() }, DRIVER)), [`destroy to ${DRIVER}`]);
     const [gone] = sentOf(on.tell({ type: 'driver-destroyed', ...ofAttempt() }, DRIVER), 'destroyed');
     assert.is(gone?.message.incarnation, LIFE);
     const [refusal] = sentOf(on.tell(order(), CELL), 'build-refused');
@@ -340,7 +339,7 @@ test('compute - what is built after the driver has said that it failed is told, 
   }
 });
 
-test('compute - a retired life destroys nothing by itself: another one may have built it on the same order', () => {
+test('compute - a retired life destroys by itself only what it was told to: of what failed another may have built it on the same order', () => {
   for (const isDestroyed of [false, true]) {
     const on = desk();
     on.tell(order(), CELL);
@@ -351,7 +350,8 @@ test('compute - a retired life destroys nothing by itself: another one may have 
       on.tell(failed(false), DRIVER);
     }
     on.tell({ type: 'retired', incarnation: LIFE }, CELL);
-    assert.equal(told(on.tell({ type: 'driver-built', ...ofAttempt() }, DRIVER)), [`built to ${CELL}`]);
+    const said = told(on.tell({ type: 'driver-built', ...ofAttempt() }, DRIVER));
+    assert.equal(said, [isDestroyed ? `destroy to ${DRIVER}` : `built to ${CELL}`]);
   }
 });
 
