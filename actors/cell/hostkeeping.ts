@@ -45,9 +45,9 @@ export function computeUp(
   if (known === undefined && running.length > 0) setApart(work, hostName, running.length);
   if (newLife) hostEvent(work, hostName, { type: 'REBORN' });
   hostEvent(work, hostName, { type: 'HEARD' });
-  // The life of which an operator has said that it is over is made to clear up, and is given nothing else.
-  if (stateOfHost(host) === 'fenced') return clearFenced(work, host, strays, from);
   destroyAll(work, hostName, strays, from);
+  // The life of which an operator has said that it is over is made to clear up, and is given nothing else.
+  if (stateOfHost(host) === 'fenced') return;
   work.turn.send(from, { type: 'welcome', incarnation });
   if (known === undefined && work.state.removedHosts.has(hostName)) sayTreeIsGone(work, host);
   if (newLife || wasAway) clearAwayOn(work, hostName);

@@ -310,11 +310,11 @@ function driverSaid(work: Work, said: DriverAnswer): void {
     const outcome = state.outcomes.get(key);
     if (said.type !== 'driver-built' || outcome === undefined) return;
     // It was said that nothing was left, which is true no more: of a driver that was asked twice one call may end later.
-    // But of one that failed another life may have been given the order since, and have built it: the cell knows.
-    const mayBeOfAnother = state.phase === 'retired' && outcome.state !== 'destroyed';
-    if (mayBeOfAnother) return answer(work, instance, attempt, { state: 'built' }, toCell);
     state.outcomes.delete(key);
-    return beginDestroying(work, instance, attempt);
+    if (outcome.state === 'destroyed') return beginDestroying(work, instance, attempt);
+    // Another life may have been given the order since, and have built it: the cell knows whether it is to be there.
+    state.jobs.set(key, { instance, attempt, state: 'built', order: null, repeats: 0, asked: 0 });
+    return answer(work, instance, attempt, { state: 'built' }, toCell);
   }
   if (said.type === 'driver-destroyed') {
     if (job.state !== 'destroying') return;

@@ -325,13 +325,16 @@ test('compute - what is built after the driver has said that nothing of it is le
   assert.equal(told(on.tell(order(), CELL)), [`build-refused to ${CELL}`]);
 });
 
-test('compute - what is built after the driver has said that it failed is destroyed, and each end says in whose life it came', () => {
+test('compute - what is built after the driver has said that it failed is told, and each end says in whose life it came', () => {
   for (const aborted of [false, true]) {
     const on = desk();
     on.tell(order(), CELL);
     const [end] = sentOf(on.tell(failed(aborted), DRIVER), aborted ? 'build-aborted' : 'build-failed');
     assert.is(end?.message.incarnation, LIFE);
-    assert.equal(told(on.tell({ type: 'driver-built', ...ofAttempt() }, DRIVER)), [`destroy to ${DRIVER}`]);
+    assert.equal(told(on.tell({ type: 'driver-built', ...ofAttempt() }, DRIVER)), [`built to ${CELL}`]);
+    const [shown] = sentOf(on.tell({ type: 'who-are-you' }, CELL), 'compute-up');
+    assert.equal(shown?.message.running, [ofAttempt()], 'should that be lost, the cell is told with the next word');
+    assert.equal(told(on.tell(destroy(), CELL)), [`destroy to ${DRIVER}`]);
     const [gone] = sentOf(on.tell({ type: 'driver-destroyed', ...ofAttempt() }, DRIVER), 'destroyed');
     assert.is(gone?.message.incarnation, LIFE);
     const [refusal] = sentOf(on.tell(order(), CELL), 'build-refused');
@@ -339,7 +342,7 @@ test('compute - what is built after the driver has said that it failed is destro
   }
 });
 
-test('compute - a retired life destroys by itself only what it was told to: of what failed another may have built it on the same order', () => {
+test('compute - a life destroys by itself only what it was told to: of what failed another may have built it on the same order', () => {
   for (const isDestroyed of [false, true]) {
     const on = desk();
     on.tell(order(), CELL);
