@@ -1,9 +1,7 @@
 // Area: cluster. Journals with three replicas on three servers: the loss of any one of them, the leader of a journal
 // included, costs no accepted request.
 
-import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { suite } from 'uvu';
@@ -11,6 +9,7 @@ import * as assert from 'uvu/assert';
 import { connectNats } from '../../runtime/bus/nats.ts';
 import { type NatsServer, startNatsServer } from '../../runtime/nats-server/server.ts';
 import { startNode } from '../../runtime/node.ts';
+import { freePort } from '../support/ports.ts';
 import { hostsUp, quickDriver, eventually as within } from './system.ts';
 
 const test = suite('cluster');
@@ -32,15 +31,6 @@ interface Cluster {
   start(name: string): Promise<void>;
   /** Whether a server has caught up with all streams of which it keeps copies, as it says itself. */
   isHealthy(name: string): Promise<boolean>;
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as { port: number };
-  server.close();
-  await once(server, 'close');
-  return port;
 }
 
 async function withCluster(run: (cluster: Cluster) => Promise<void>): Promise<void> {

@@ -27,6 +27,7 @@ import { subjectsOf } from '../../runtime/subjects.ts';
 import { systemClock } from '../../runtime/system-clock.ts';
 import { virtualClock } from '../../runtime/virtual-clock.ts';
 import { startTestServer, type TestServer } from '../support/nats-server.ts';
+import { freePort } from '../support/ports.ts';
 import { failureOf, settled, until } from '../support/until.ts';
 
 const test = suite('deployment');
@@ -198,8 +199,9 @@ test('deployment - where nobody answers for JetStream no number is guessed, and 
 
 test('deployment - a scheduler that starts while JetStream is away waits for it, and goes by what is kept there', async () => {
   const dataDir = await mkdtemp(join(tmpdir(), 'cellwright-test-'));
-  let running = await startNatsServer({ dataDir });
-  const { port, url } = running;
+  const port = await freePort();
+  let running = await startNatsServer({ dataDir, port });
+  const { url } = running;
   try {
     const placement = await startNode({ roles: ['placement'], nats: { servers: url }, placementShards: 4 });
     await placement.stop();

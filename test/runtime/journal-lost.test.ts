@@ -15,6 +15,7 @@ import type { NatsServerOptions } from '../../runtime/nats-server/options.ts';
 import { type NatsServer, startNatsServer } from '../../runtime/nats-server/server.ts';
 import { subjectsOf } from '../../runtime/subjects.ts';
 import { systemClock } from '../../runtime/system-clock.ts';
+import { freePort } from '../support/ports.ts';
 import { failureOf } from '../support/until.ts';
 
 interface Noted {
@@ -43,8 +44,8 @@ interface Stage {
 function onStage(body: (stage: Stage) => Promise<void>): () => Promise<void> {
   return async () => {
     const folder = await mkdtemp(join(tmpdir(), 'cellwright-test-'));
-    let server: NatsServer = await startNatsServer({ dataDir: join(folder, 'first') });
-    const { port } = server;
+    const port = await freePort();
+    let server: NatsServer = await startNatsServer({ dataDir: join(folder, 'first'), port });
     const bus = await connectNats({
       servers: server.url,
       name: 'journal-lost',

@@ -22,6 +22,7 @@ import { installNatsServer, PINNED_NATS_SERVER } from '../../runtime/nats-server
 import { startNatsServer } from '../../runtime/nats-server/server.ts';
 import { startNode } from '../../runtime/node.ts';
 import { isAlive } from '../support/alive.ts';
+import { freePort } from '../support/ports.ts';
 import { ROOT } from '../support/programs.ts';
 
 const test = suite('managed server');
@@ -248,7 +249,7 @@ test('start - serves JetStream on a free port, and stop leaves nothing', async (
 test('start - a data folder that was given outlives the server, at the same port', async () => {
   const dataDir = await mkdtemp(join(tmpdir(), 'cellwright-test-'));
   try {
-    const first = await startNatsServer({ dataDir });
+    const first = await startNatsServer({ dataDir, port: await freePort() });
     const connection = await connect({ servers: first.url });
     await (await connection.jetstreamManager()).streams.add({ name: 'kept', subjects: ['kept'] });
     await connection.close();

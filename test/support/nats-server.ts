@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { NatsServerOptions } from '../../runtime/nats-server/options.ts';
 import { startNatsServer } from '../../runtime/nats-server/server.ts';
+import { freePort } from './ports.ts';
 
 export interface TestServer {
   readonly url: string;
@@ -20,8 +21,9 @@ export interface TestServer {
 
 export async function startTestServer(options: Omit<NatsServerOptions, 'dataDir'> = {}): Promise<TestServer> {
   const dataDir = await mkdtemp(join(tmpdir(), 'cellwright-test-'));
-  let server = await startNatsServer({ ...options, dataDir });
-  const { url, port } = server;
+  const { port = await freePort() } = options;
+  let server = await startNatsServer({ ...options, dataDir, port });
+  const { url } = server;
   return {
     url,
     port,
