@@ -25,11 +25,12 @@ function reprOfNumber(value: number): string {
   return written.replace(/e([+-])(\d)$/, 'e$10$2');
 }
 
+/** What may be written otherwise than it is: quotes, backslashes, controls, separators, unassigned, lone surrogates. */
+const UNPLAIN = /(?! )['"\\\p{C}\p{Z}]/gu;
+
 function reprOfText(text: string): string {
   const quote = text.includes("'") && !text.includes('"') ? '"' : "'";
-  let written = '';
-  for (const character of text) written += escaped(character, quote);
-  return quote + written + quote;
+  return quote + text.replace(UNPLAIN, (character) => escaped(character, quote)) + quote;
 }
 
 const ESCAPES: Readonly<Record<string, string>> = { '\\': '\\\\', '\n': '\\n', '\r': '\\r', '\t': '\\t' };
@@ -40,8 +41,6 @@ function escaped(character: string, quote: string): string {
   if (known !== undefined) return known;
   const code = character.codePointAt(0) as number;
   if (code >= 0x20 && code < 0x7f) return character;
-  // What Python does not count as printable: controls, separators, unassigned and lone surrogates.
-  if (!/[\p{C}\p{Z}]/u.test(character)) return character;
   if (code < 0x100) return `\\x${code.toString(16).padStart(2, '0')}`;
   if (code < 0x10000) return `\\u${code.toString(16).padStart(4, '0')}`;
   return `\\U${code.toString(16).padStart(8, '0')}`;
