@@ -10,7 +10,7 @@ import { cellAddress, computeAddress } from '../routing.ts';
 import { order } from './building.ts';
 import { clearAway } from './clearing.ts';
 import { hostEvent } from './host-event.ts';
-import { type Host, isAway, isForeign, type Running, stateOfHost, viewOfHost } from './hosts.ts';
+import { attemptKey, type Host, isAway, isForeign, type Running, stateOfHost, viewOfHost } from './hosts.ts';
 import { destroyingOf } from './removals.ts';
 import type { Entry } from './state.ts';
 import { commit, type Work } from './work.ts';
@@ -45,7 +45,7 @@ export function computeUp(
   if (known === undefined && running.length > 0) setApart(work, hostName, running.length);
   if (newLife) hostEvent(work, hostName, { type: 'REBORN' });
   hostEvent(work, hostName, { type: 'HEARD' });
-  destroyAll(work, hostName, strays, from);
+  destroyAll(work, host, strays, from);
   // The life of which an operator has said that it is over is made to clear up, and is given nothing else.
   if (stateOfHost(host) === 'fenced') return;
   work.turn.send(from, { type: 'welcome', incarnation });
@@ -60,22 +60,14 @@ export function computeUp(
 
 /**
  * What a fenced host still has was given back on an operator's word: until it is gone the host is given nothing else. It
- * presents itself again as long as it is not welcome, and is told so again; that is recorded once.
+ * presents itself again as long as it is not welcome, and is told so again.
  */
 function clearFenced(work: Work, host: Host, strays: readonly Running[], compute: Address): void {
   const isKnown = (one: Running) =>
     host.clearing.some(({ instance, attempt }) => instance === one.instance && attempt === one.attempt);
-  destroyAll(
-    work,
-    host.host,
-    strays.filter((one) => !isKnown(one)),
-    compute,
-  );
-  for (const { instance, attempt } of strays.filter(isKnown)) {
-    work.turn.send(compute, { type: 'destroy', instance, attempt });
-  }
   if (host.clearing.length !== strays.length || !strays.every(isKnown)) work.state.feed.untold.add(host.host);
   host.clearing = strays;
+  destroyAll(work, host, strays, compute);
 }
 
 /** Of a host that is back: what its compute has told placement of it may have been withdrawn since. */
@@ -83,11 +75,14 @@ export function sayTreeIsGone({ turn, cell }: Work, { host, provider }: Host): v
   turn.send(computeAddress(cell, host), { type: 'tree-withdrawn', ask: 0, root: provider });
 }
 
-function destroyAll(work: Work, host: string, strays: readonly Running[], compute: Address): void {
-  for (const { instance, attempt } of strays) {
-    commit(work, { type: 'stray', host, instance, attempt });
+/** A host tells of them until they are gone, and is asked for it each time; that is recorded once. */
+function destroyAll(work: Work, host: Host, strays: readonly Running[], compute: Address): void {
+  for (const one of strays) {
+    const { instance, attempt } = one;
+    if (!host.strays.has(attemptKey(one))) commit(work, { type: 'stray', host: host.host, instance, attempt });
     work.turn.send(compute, { type: 'destroy', instance, attempt });
   }
+  host.strays = new Set(strays.map(attemptKey));
 }
 
 /** The cell could hear nobody until now: hosts are given time to speak. */

@@ -51,6 +51,8 @@ export interface Host {
   restsUntil: SteadyTime;
   /** What still runs there though an operator has said that nothing does: it is being destroyed; not recorded. */
   clearing: readonly Running[];
+  /** Attempts of which it said last that they run there, and that should not: see `attemptKey`; not recorded. */
+  strays: ReadonlySet<string>;
   /** It has said nothing since the cell was away, held up or cut off, and could hear nobody; not recorded. */
   isUnheard: boolean;
 }
@@ -84,11 +86,11 @@ export interface Running {
   readonly attempt: number;
 }
 
-export const foreignKey = ({ instance, attempt }: Running): string => `${instance} ${attempt}`;
+export const attemptKey = ({ instance, attempt }: Running): string => `${instance} ${attempt}`;
 
 /** Whether an attempt was on the host before the cell knew of it, and so is not of its ordering. */
 export function isForeign({ foreign }: Host, running: Running): boolean {
-  return foreign.size > 0 && foreign.has(foreignKey(running));
+  return foreign.size > 0 && foreign.has(attemptKey(running));
 }
 
 /** Takes note of a life of a compute; a host that is new begins as down, until its first word is stepped. */
@@ -108,7 +110,7 @@ export function meet(
       provider,
       incarnation,
       superseded: [],
-      foreign: new Set(foreign.map(foreignKey)),
+      foreign: new Set(foreign.map(attemptKey)),
       service,
       since: undefined,
       building: new Set(),
@@ -123,6 +125,7 @@ export function meet(
       heard: 0,
       restsUntil: 0,
       clearing: [],
+      strays: new Set(),
       isUnheard: false,
     };
     hosts.set(host, entry);
@@ -259,6 +262,7 @@ export function restoreHost(stored: StoredHost): Host {
     heard: 0,
     restsUntil: 0,
     clearing: [],
+    strays: new Set(),
     isUnheard: false,
   };
 }

@@ -1,7 +1,7 @@
 // Compares what was seen in one look, and says what does not add up and whose obligation it is. Pure. A finding of one
 // look may be nothing but a step under way: only what is found twice, with a pause in between, counts.
 
-import { foreignKey } from '../../actors/cell/hosts.ts';
+import { attemptKey } from '../../actors/cell/hosts.ts';
 import { accountsOf, never } from './accounts.ts';
 import { capacityDifferences } from './capacity.ts';
 import type { Account, Difference } from './differences.ts';
@@ -92,7 +92,7 @@ function isForeign({ cells }: Look, { cell = '', host, instance = '', attempts =
   const foreign = cells.get(cell)?.hosts.find((one) => one.host === host)?.foreign;
   if (foreign === undefined) return false;
   const { count, named } = foreign;
-  return count > named.length || attempts.some((attempt) => named.includes(foreignKey({ instance, attempt })));
+  return count > named.length || attempts.some((attempt) => named.includes(attemptKey({ instance, attempt })));
 }
 
 function repairsOf(difference: Difference, look: Look, accounts: ReadonlyMap<string, Account>): Repair[] {

@@ -60,6 +60,21 @@ test('hosts - one that is new and empty is in service at once, and what is found
   assert.equal(sentOf(found, 'destroy').length, 1);
 });
 
+test('hosts - what is to be destroyed is asked for each time a host tells of it, and recorded once', () => {
+  const { on } = desk(['h1']);
+  const tells = (...instances: string[]) => {
+    const running = instances.map((instance) => ({ instance, attempt: 1 }));
+    const turned = on.tell(up('h1', 'life-1', running), 'compute/c1/h1');
+    const recorded = turned.records.flatMap((record) => (record.type === 'stray' ? [record.instance] : []));
+    return [sentOf(turned, 'destroy').map(({ message }) => message.instance), recorded];
+  };
+  assert.equal(tells('s1'), [['s1'], ['s1']]);
+  assert.equal(tells('s1', 's2'), [['s1', 's2'], ['s2']]);
+  assert.equal(tells('s2'), [['s2'], []]);
+  assert.equal(tells(), [[], []]);
+  assert.equal(tells('s2'), [['s2'], ['s2']], 'it is back');
+});
+
 // --- what operators say
 
 test('hosts - what an operator said and was held up on its way undoes nothing that was said since', () => {
