@@ -3,7 +3,7 @@
 
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { copyFile, mkdir, mkdtemp, readdir, rename, rm, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, mkdtemp, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { throwIfAborted } from '../abortable.ts';
@@ -14,6 +14,9 @@ import { cacheFolder, type NatsServerBinary, versionOf } from './find.ts';
 export const PINNED_NATS_SERVER = '2.15.2';
 
 const INSTALLING = 'installing a NATS server';
+const WORK_PREFIX = 'install-';
+/** Longer than any way takes: whose folder it is was ended before it could remove it. */
+const ABANDONED_MS = 86_400_000;
 const PACKAGE_TIMEOUT_MS = 180_000;
 const DOWNLOAD_TIMEOUT_MS = 180_000;
 const BUILD_TIMEOUT_MS = 900_000;
@@ -47,9 +50,10 @@ export interface InstallOptions {
 export async function installNatsServer({ log = () => {}, signal }: InstallOptions = {}): Promise<NatsServerBinary> {
   throwIfAborted(signal, INSTALLING);
   await mkdir(cacheFolder(), { recursive: true });
+  await removeAbandoned();
   const outcomes: string[] = [];
   for (const way of [debianPackage, officialRelease, goInstall, homebrew]) {
-    const work = await mkdtemp(join(cacheFolder(), 'install-'));
+    const work = await mkdtemp(join(cacheFolder(), WORK_PREFIX));
     try {
       const closed = await way.closed();
       if (closed !== null) {
@@ -74,6 +78,17 @@ export async function installNatsServer({ log = () => {}, signal }: InstallOptio
     'nats-server-install-failed',
     `no nats-server could be installed; install one and put it on PATH, or name it in CELLWRIGHT_NATS_SERVER:\n${tries}`,
   );
+}
+
+async function removeAbandoned(): Promise<void> {
+  const names = (await readdir(cacheFolder())).filter((name) => name.startsWith(WORK_PREFIX));
+  for (const folder of names.map((name) => join(cacheFolder(), name))) {
+    const changed = await stat(folder).then(
+      ({ mtimeMs }) => mtimeMs,
+      () => Date.now(),
+    );
+    if (changed < Date.now() - ABANDONED_MS) await rm(folder, { recursive: true, force: true });
+  }
 }
 
 async function moveIntoCache(program: string, work: string): Promise<NatsServerBinary> {

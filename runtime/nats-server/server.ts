@@ -155,7 +155,7 @@ function launch(
     const onEnd = (why: string) => {
       if (end !== null) return;
       end = why;
-      guard?.kill('SIGKILL');
+      guard?.stdin?.write('ended\n');
       if (stopping === undefined) {
         log(`nats-server: ${why}`);
         tellEnd(why);
@@ -172,6 +172,7 @@ function launch(
     await closed;
     clearTimeout(force);
     await rm(runDir, { recursive: true, force: true });
+    guard?.kill('SIGKILL');
   };
   return {
     pid: child.pid ?? -1,
@@ -187,14 +188,16 @@ function launch(
 
 /**
  * A shell that waits for this process to end, in whatever way, even by SIGKILL: its input closes then, and it ends
- * the server and clears the temporary folder. An exit hook could do neither after a signal.
+ * the server, unless it was told that this has ended, and clears the temporary folder. An exit hook could do neither after
+ * a signal.
  */
 function guardOf(pid: number, runDir: string): ChildProcess {
-  const script = 'read -r _; kill -9 "$1"; rm -rf -- "$2"';
+  const script = 'read -r ended || kill -9 "$1"; while read -r _; do :; done; rm -rf -- "$2"';
   const args = ['-c', script, 'nats-server-guard', String(pid), runDir];
   const guard = spawn('sh', args, { stdio: ['pipe', 'ignore', 'ignore'], detached: true });
   // Without a shell the server still runs; it is only not cleared away after a crash.
   guard.on('error', () => {});
+  guard.stdin?.on('error', () => {});
   guard.unref();
   return guard;
 }

@@ -5,7 +5,7 @@ import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
-import { chmod, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, readdir, readFile, rm, utimes, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -151,6 +151,16 @@ test('install - several at once leave one whole program', () =>
     const all = await Promise.all(Array.from({ length: 8 }, () => installNatsServer()));
     assert.equal(new Set(all.map(({ path }) => path)).size, 1);
     assert.equal(await readdir(join(root, 'cache/cellwright')), ['nats-server']);
+  }));
+
+test('install - removes what one that was killed long ago has left, and nothing of one that runs', () =>
+  withPrograms(debian(false), async (root) => {
+    const folder = (name: string) => join(root, 'cache/cellwright', name);
+    for (const name of ['install-old', 'install-now']) await mkdir(folder(name), { recursive: true });
+    const longAgo = new Date(Date.now() - 2 * 86_400_000);
+    await utimes(folder('install-old'), longAgo, longAgo);
+    await installNatsServer();
+    assert.equal((await readdir(join(root, 'cache/cellwright'))).sort(), ['install-now', 'nats-server']);
   }));
 
 async function withFetch(answer: (file: string) => Response, run: () => Promise<void>): Promise<void> {
@@ -473,18 +483,29 @@ test('start - given up at a signal, also of a node, and a program that never ser
     }
   }));
 
-test('start - the server and its temporary folder are gone after a parent that was killed', async () => {
-  const entry = pathToFileURL(`${ROOT}runtime/nats-server/server.ts`).href;
-  const script = `const { startNatsServer } = await import('${entry}'); console.log(JSON.stringify(await startNatsServer()));`;
-  const parent = spawn(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', script], {
-    stdio: ['ignore', 'pipe', 'inherit'],
+for (const endsFirst of [false, true]) {
+  const whose = endsFirst ? 'that outlived its server' : 'and with it its server';
+  test(`start - the server and its temporary folder are gone after a parent that was killed, ${whose}`, async () => {
+    const entry = pathToFileURL(`${ROOT}runtime/nats-server/server.ts`).href;
+    const script = `const { startNatsServer } = await import('${entry}'); setInterval(() => {}, 1e6);
+      const onEnded = () => console.log('ended');
+      console.log(JSON.stringify(await startNatsServer({ onEnded })));`;
+    const parent = spawn(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', script], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    const told = createInterface({ input: parent.stdout });
+    const [line] = (await once(told, 'line')) as [string];
+    const server = JSON.parse(line) as { pid: number; dataDir: string };
+    assert.ok(isAlive(server.pid));
+    if (endsFirst) {
+      process.kill(server.pid, 'SIGKILL');
+      await once(told, 'line');
+      assert.ok(existsSync(server.dataDir), 'what it kept is there for whoever starts another');
+    }
+    parent.kill('SIGKILL');
+    await until('the server ends', () => !isAlive(server.pid));
+    await until('the folder is removed', () => !existsSync(dirname(server.dataDir)));
   });
-  const [line] = (await once(createInterface({ input: parent.stdout }), 'line')) as [string];
-  const server = JSON.parse(line) as { pid: number; dataDir: string };
-  assert.ok(isAlive(server.pid));
-  parent.kill('SIGKILL');
-  await until('the server ends', () => !isAlive(server.pid));
-  await until('the folder is removed', () => !existsSync(dirname(server.dataDir)));
-});
+}
 
 test.run();
