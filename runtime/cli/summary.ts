@@ -42,7 +42,7 @@ function latency({ built, p50Ms, p99Ms }: ReplayResult['figures']): string {
 
 /** Nothing where no builds are made to fail: those of a fleet's flaky hosts fail all the same. */
 function failing(rate: number): string {
-  return rate === 0 ? '' : `${figure(rate * 100, 1)} % of builds fail, `;
+  return rate === 0 ? '' : `${Number((rate * 100).toPrecision(3))} % of builds fail, `;
 }
 
 function rowOf(name: string, one: { requested: number; active: number; deleted: number; failed: number }): string[] {
