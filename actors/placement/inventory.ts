@@ -97,10 +97,12 @@ export function refusalOf(
   }
   if (!fits(stock, sameClaim + amount)) {
     // Amounts are whole: of a capacity that is not, no more can be had than this.
-    const left = Math.floor(stock.capacity) - stock.used - sameClaim;
+    const all = Math.floor(stock.capacity);
+    const left = all - stock.used - sameClaim;
     const short = amount - left;
+    const ofAll = left === all ? '' : ` of ${all}`;
     // A scheduler counts what it is claiming as taken, so that may be more than there is.
-    const free = left >= 0 ? left : `0, with ${-left} taken or being claimed beyond what there is`;
+    const free = left >= 0 ? `${left}${ofAll}` : `0${ofAll}, with ${-left} taken or being claimed beyond what there is`;
     const steps = inventory.step_size === 1 || left <= 0 ? '' : `, in steps of ${inventory.step_size}`;
     const others = sameClaim === 0 ? '' : ` after ${sameClaim} for another group`;
     const message =

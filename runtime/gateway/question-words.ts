@@ -197,7 +197,7 @@ function otherWords(then: HostThen): string {
   return `another ${which} was taken: among such chance decides`;
 }
 
-/** `exceeds-capacity: 4 VCPU exceed what is free on provider 'h1': 2 (short by 2)`. */
+/** `exceeds-capacity: 4 VCPU exceed what is free on provider 'h1': 2 of 8 (short by 2)`. */
 function obstacleInFull({
   code,
   message,

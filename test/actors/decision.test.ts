@@ -486,7 +486,7 @@ test('scheduler - a reason names the nearest host without a look through all hos
   const known = { rankings: emptyRankings(DEFAULT_WEIGHERS, 's'), view };
   const request: Request = { spec: { groups: [{ name: '', resources: { VCPU: 6 } }], groupPolicy: 'none' } };
   const reason = whyNone(known, request);
-  assert.match(reason, /; nearest c\d\/h2: 6 VCPU exceed what is free on provider 'h2': 5 \(short by 1\)$/);
+  assert.match(reason, /; nearest c\d\/h2: 6 VCPU exceed what is free on provider 'h2': 5 of 8 \(short by 1\)$/);
   view.hosts.values = () => assert.unreachable('it looked through all hosts') as never;
   assert.is(whyNone(known, request), reason);
 });

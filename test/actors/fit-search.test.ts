@@ -432,7 +432,7 @@ test('search - where there is enough in all, the reason is the group that finds 
   assert.equal(misfitOf(spec, tree), {
     code: 'exceeds-capacity',
     message:
-      "3 VCPU exceed what is free on provider 'n0' after 6 for another group: 2 (short by 1), beside the other groups of the request",
+      "3 VCPU exceed what is free on provider 'n0' after 6 for another group: 2 of 8 (short by 1), beside the other groups of the request",
     provider: 'n0',
     resourceClass: 'VCPU',
     short: 1,

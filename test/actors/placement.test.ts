@@ -45,7 +45,8 @@ test('placement - capacity is (total - reserved) * allocation_ratio, and not rou
     assert.is(refusal?.code, 'exceeds-capacity', JSON.stringify(told));
     // Amounts are whole, so one more is what it takes, and none is what is left.
     assert.is(refusal?.short, 1);
-    assert.match(refusal?.message ?? '', /^1 VCPU exceeds what is free on provider 'a': 0 \(short by 1\)$/);
+    const free = most === 0 ? '0' : `0 of ${most}`;
+    assert.is(refusal?.message, `1 VCPU exceeds what is free on provider 'a': ${free} (short by 1)`);
   }
 });
 
@@ -55,7 +56,7 @@ test('placement - of a host with more taken than there is a refusal says so, and
   shard.tell(put([providerOf('a', { inventories: { VCPU: inventoryOf({ total: 7 }) } })]));
   const refusal = refusalIn(shard.tell(claimOf('after', { vcpu: 1 })));
   assert.is(refusal?.short, 2);
-  const words = /^1 VCPU exceeds .* 'a': 0, with 1 taken or being claimed beyond what there is \(short by 2\)$/;
+  const words = /^1 VCPU exceeds .* 'a': 0 of 7, with 1 taken or being claimed beyond what there is \(short by 2\)$/;
   assert.match(refusal?.message ?? '', words);
 });
 
