@@ -192,11 +192,26 @@ test('a limit is spread over hosts', () => {
 });
 
 /** Every way to give each group a provider of the tree, tried one by one. */
-function enumerated(parts: readonly Part[], groups: readonly CandidateGroup[], isolate: boolean): string[] {
+function enumerated(
+  parts: readonly Part[],
+  groups: readonly CandidateGroup[],
+  isolate: boolean,
+  sameSubtree: readonly (readonly string[])[] = [],
+): string[] {
+  const part = (id: string) => parts.find((one) => one.id === id) as Part;
+  const isBelow = (id: string, top: string): boolean => {
+    const { parent } = part(id);
+    return id === top || (parent !== undefined && isBelow(parent, top));
+  };
+  const isSubtree = (ids: readonly string[]) => ids.some((top) => ids.every((id) => isBelow(id, top)));
   let ways: string[][] = [[]];
   for (const _ of groups) ways = ways.flatMap((way) => parts.map(({ id }) => [...way, id]));
   const fitting = ways.filter((way) => {
     if (isolate && new Set(way).size < way.length) return false;
+    const traitsOf = (n: number) => part(way[n] as string).traits ?? [];
+    if (!groups.every(({ required }, n) => required.flat().every((trait) => traitsOf(n).includes(trait)))) return false;
+    const servingOf = (list: readonly string[]) => way.filter((_, n) => list.includes(groups[n]?.suffix ?? ''));
+    if (!sameSubtree.every((list) => isSubtree(servingOf(list)))) return false;
     return parts.every(({ id, has = {} }) =>
       ['VCPU', 'VGPU'].every((name) => {
         const asked = groups.reduce((sum, one, n) => sum + (way[n] === id ? (one.resources[name] ?? 0) : 0), 0);
@@ -226,6 +241,52 @@ test('the search finds what plain enumeration finds', () => {
     found += ways.length;
   }
   assert.ok(found > 500);
+});
+
+test('the search finds what plain enumeration finds, too, of groups that share subtrees', () => {
+  let found = 0;
+  for (let seed = 0; seed < 300; seed += 1) {
+    const random = seededRandom(`subtrees-${seed}`);
+    const parts: Part[] = Array.from({ length: random.integer(2, 7) }, (_, n) => ({
+      id: `p${n}`,
+      ...(n === 0 ? {} : { parent: `p${random.integer(Math.max(0, n - 4), n - 1)}` }),
+      has: { VCPU: random.integer(1, 3), VGPU: random.integer(1, 2) },
+      ...(n === 0 || random.chance(0.4) ? { traits: ['CUSTOM_NODE'] } : {}),
+    }));
+    const required = [['CUSTOM_NODE']];
+    const groups = Array.from({ length: random.integer(2, 4) }, (_, n) =>
+      random.chance(0.3) ? group(`_${n}`, {}, { required }) : group(`_${n}`, { [random.pick(['VCPU', 'VGPU'])]: 1 }),
+    );
+    const isolate = random.chance(0.5);
+    const suffixes = groups.map(({ suffix }) => suffix);
+    const sameSubtree = [suffixes.slice(0, 2), ...(random.chance(0.5) ? [suffixes.slice(1)] : [])];
+    const asked = { groupPolicy: isolate ? 'isolate' : 'none', sameSubtree } as const;
+    const answer = find(shardOf(parts), groups, asked);
+    const ways = nodes(answer).map((mappings) => groups.map(({ suffix }) => `${suffix}:${mappings[suffix]}`).join(' '));
+    assert.equal(ways.sort(), enumerated(parts, groups, isolate, sameSubtree), `seed ${seed}`);
+    found += ways.length;
+  }
+  assert.ok(found > 500, `${found}`);
+});
+
+test('a host with too few devices near each other left does not hide those on others', () => {
+  const host = (name: string, taken: number) => [
+    { id: name },
+    ...[0, 1].flatMap((numa) => [
+      { id: `${name}-${numa}`, parent: name, has: { VCPU: 16 } },
+      ...Array.from({ length: 8 - (numa === 0 ? taken : 0) }, (_, n) => ({
+        id: `${name}-${numa}-${n}`,
+        parent: `${name}-${numa}`,
+        has: { PGPU: 1 },
+      })),
+    ]),
+  ];
+  const state = shardOf([...host('h1', 1), ...host('h2', 0)]);
+  const groups = [group('_C', { VCPU: 4 }), ...Array.from({ length: 8 }, (_, n) => group(`_${n}`, { PGPU: 1 }))];
+  const sameSubtree = [groups.map(({ suffix }) => suffix)];
+  const found = find(state, groups, { groupPolicy: 'isolate', sameSubtree, limit: 30 });
+  const nodesServing = found.requests.map(({ mappings }) => mappings._C?.join());
+  assert.equal([...new Set(nodesServing)].sort(), ['h1-1', 'h2-0']);
 });
 
 test('a question with millions of combinations is answered, and one without an answer soon found to be so', () => {

@@ -7,6 +7,7 @@ import type { Provider } from '../../providers.ts';
 import { type ById, isSubtree } from '../../subtree.ts';
 import { canBeIsolated, canHoldTogether } from './feasibility.ts';
 import type { Slot } from './options.ts';
+import { SubtreeTops } from './tops.ts';
 
 /** One way to serve a request. */
 export interface Candidate {
@@ -15,6 +16,9 @@ export interface Candidate {
   /** By suffix, the providers that serve the group. */
   readonly mappings: Readonly<Record<string, readonly string[]>>;
 }
+
+/** How many choices are tried in one tree from one way to the next: of one that is hard, others are not the worse. */
+const MAX_IN_VAIN = 100_000;
 
 /** How many choices a query may still try, over all trees: so that no question can hold up the shard for long. */
 export interface Budget {
@@ -35,21 +39,29 @@ export function* search(
   if (isolate && !canBeIsolated(order.filter(({ group }) => group.suffix !== ''))) return;
   const chosen: Provider[] = [];
   const taken = new Map<Provider, Map<string, number>>();
+  const tops = new SubtreeTops(order, request, providers);
+  let inVain = 0;
 
   function* fill(position: number): Generator<Candidate> {
     const slot = order[position];
     if (slot === undefined) {
-      if (holds(order, chosen, request, providers)) yield candidateOf(order, chosen, taken);
+      if (!holds(order, chosen, request, providers)) return;
+      inVain = 0;
+      yield candidateOf(order, chosen, taken);
       return;
     }
     for (const provider of slot.options) {
       budget.steps -= 1;
-      if (budget.steps < 0) return;
+      inVain += 1;
+      if (budget.steps < 0 || inVain > MAX_IN_VAIN) return;
       if (isolate && slot.group.suffix !== '' && isServing(order, chosen, position, provider)) continue;
       if (!take(taken, provider, slot.resources)) continue;
-      chosen.push(provider);
-      yield* fill(position + 1);
-      chosen.pop();
+      if (tops.choose(slot, provider)) {
+        chosen.push(provider);
+        yield* fill(position + 1);
+        chosen.pop();
+      }
+      tops.undo(slot);
       giveBack(taken, provider, slot.resources);
     }
   }
