@@ -14,7 +14,8 @@ import { SHARES_VIA_AGGREGATE } from './standard-traits.ts';
 interface Group {
   /** As its first member said it. */
   rule: InstanceGroup;
-  members: number;
+  /** The consumers that are somewhere, each of which has a `Place`. */
+  readonly members: Set<string>;
   /** How many members have their home on each root: what is left behind on a host that went silent is no home. */
   readonly homes: Map<string, number>;
 }
@@ -55,11 +56,11 @@ export function locate(state: Grouped, id: string): void {
   if (now !== null) {
     if (before !== undefined && isSame(now, before)) return;
     groups.places.set(id, now);
-    enter(state, now, consumer?.group as InstanceGroup);
+    enter(state, id, now, consumer?.group as InstanceGroup);
   } else {
     groups.places.delete(id);
   }
-  if (before !== undefined) leave(state, before);
+  if (before !== undefined) leave(state, id, before, now);
 }
 
 function isSame(one: Place, other: Place): boolean {
@@ -92,21 +93,22 @@ export function placeOf(
   return roots.length === 0 ? null : { group: group.id, home, roots };
 }
 
-function enter(state: Grouped, { group: id, home, roots }: Place, rule: InstanceGroup): void {
+function enter(state: Grouped, member: string, { group: id, home, roots }: Place, rule: InstanceGroup): void {
   let group = state.groups.known.get(id);
   if (group === undefined) {
-    group = { rule, members: 0, homes: new Map() };
+    group = { rule, members: new Set(), homes: new Map() };
     state.groups.known.set(id, group);
   }
-  group.members += 1;
+  group.members.add(member);
   if (home !== null) adjust(group.homes, home, 1);
   for (const root of countedOn(group.rule, { home, roots })) count(state, root, id, 1, group.rule);
 }
 
-function leave(state: Grouped, { group: id, home, roots }: Place): void {
+/** A member is where it was no more, but `now`. */
+function leave(state: Grouped, member: string, { group: id, home, roots }: Place, now: Place | null): void {
   const group = state.groups.known.get(id) as Group;
-  group.members -= 1;
-  if (group.members === 0) state.groups.known.delete(id);
+  if (now?.group !== id) group.members.delete(member);
+  if (group.members.size === 0) state.groups.known.delete(id);
   if (home !== null) adjust(group.homes, home, -1);
   for (const root of countedOn(group.rule, { home, roots })) count(state, root, id, -1, group.rule);
 }
@@ -212,17 +214,16 @@ function homesOf({ known, places }: Groups, id: string, besides: string): string
     .map(([root]) => root);
 }
 
-/** How many members are named, and how many consumers of groups are looked at for it: a part of a millisecond. */
+/** How many members are named, and how many are looked at for it: a part of a millisecond. */
 const MAX_MEMBERS_NAMED = 5;
 const MAX_LOOKED_AT = 10_000;
 
-/** The first few members of a group that have a home, for whoever explains; fewer where groups have very many. */
+/** The first few members of a group that have a home, for whoever explains; fewer where very many have none. */
 export function someMembers({ known, places }: Groups, id: string): string[] {
   const found: string[] = [];
-  if (!known.has(id)) return found;
   let looks = 0;
-  for (const [consumer, { group, home }] of places) {
-    if (group === id && home !== null) found.push(consumer);
+  for (const consumer of known.get(id)?.members ?? []) {
+    if (places.get(consumer)?.home !== null) found.push(consumer);
     looks += 1;
     if (found.length === MAX_MEMBERS_NAMED || looks === MAX_LOOKED_AT) break;
   }

@@ -1,7 +1,7 @@
 // By which keys the parts of undecided changes lock what they are about, and which of them keep a message waiting.
 
 import type { GroupHomeMessage } from '../messages/group-homes.ts';
-import type { PlacementMessage } from '../messages/placement.ts';
+import type { PlacementMessage, PutTree } from '../messages/placement.ts';
 import type { PlacementApiMessage } from '../messages/placement-api.ts';
 import type { PartContent, TransactionMessage, TransactionMessageOf } from '../messages/transactions.ts';
 import { heldBy, identityOf, ownerOf } from './consumers.ts';
@@ -28,11 +28,11 @@ const EVERYTHING = 'everything';
 
 /**
  * What consumers lock that are changed: themselves and the groups whose rule they must keep, and with others the providers
- * that they hold or shall hold of.
+ * that they hold or shall hold of, and all names.
  */
 export function keysOfConsumers(state: PlacementState, changes: readonly ConsumerRecord[], wide: boolean): Keys {
   const { consumers } = state;
-  const shared = new Set<string>();
+  const shared = new Set<string>(changes.length === 0 ? [] : [EVERYTHING]);
   for (const { consumer: id, allocations, owner } of changes) {
     const before = consumers.holding.get(id);
     for (const { provider } of [...allocations, ...heldBy(before)]) shared.add(providerKey(provider));
@@ -77,6 +77,9 @@ export function keysBeside({ change, absent, inventories = [], leaves, joins }: 
   if (joins !== undefined) {
     alone.push(TREES, ...joins.providers.flatMap(({ id, name }) => [providerKey(id), idKey(id), nameKey(name)]));
     shared.push(providerKey(joins.parent));
+    for (const { inventories: given, traits } of joins.providers) {
+      shared.push(...Object.keys(given).map(classKey), ...traits.map(traitKey));
+    }
   }
   if (leaves !== undefined || joins !== undefined) shared.push(PROVIDERS);
   switch (change?.type) {
@@ -140,6 +143,13 @@ export function blockersOf(
   return found.size === 0 ? null : found;
 }
 
+/** The providers of a tree that its compute tells no more: they may go. */
+function toldNoMore({ trees, providers }: PlacementState, tree: PutTree['providers']): string[] {
+  const told = new Set(tree.map(({ id }) => id));
+  const known = trees.get(tree[0]?.id ?? '') ?? [];
+  return known.filter((id) => !told.has(id) && providers.get(id)?.told !== null);
+}
+
 function needsOf(
   state: PlacementState,
   message: PlacementApiMessage | PlacementMessage | TransactionMessage | GroupHomeMessage,
@@ -161,8 +171,10 @@ function needsOf(
         settled: [providerKey(message.id)],
         open: [providerKey(message.id), ...message.traits.map(traitKey)],
       };
-    case 'aggregates-put':
     case 'provider-delete':
+      // Also by those that came since: they may be about to have something below it.
+      return { free: [providerKey(message.id)] };
+    case 'aggregates-put':
       return { settled: [providerKey(message.id)], open: [providerKey(message.id)] };
     case 'provider-create':
       return { open: [idKey(message.id), nameKey(message.name)] };
@@ -203,6 +215,7 @@ function needsOf(
       return { open: [traitKey(message.name)] };
     case 'put-tree':
       return {
+        free: toldNoMore(state, message.providers).map(providerKey),
         open: message.providers.flatMap(({ id, inventories, traits }) => [
           providerKey(id),
           ...Object.keys(inventories).map(classKey),

@@ -29,6 +29,11 @@ export interface Reply {
   readonly changedAt?: number;
 }
 
+/** When the latest of some was changed, ms since the epoch; 0 of none. */
+export function latestOf(all: readonly { readonly changedAt: number }[]): number {
+  return all.reduce((latest, { changedAt }) => Math.max(latest, changedAt), 0);
+}
+
 /** How deep a body may be nested: far deeper than any that is right. */
 const MAX_DEPTH = 64;
 

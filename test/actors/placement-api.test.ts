@@ -160,6 +160,68 @@ test('consumers of both kinds are seen by both, and a deleted one stays deleted'
   assert.is(codeOf(one.hold('i', { h1: { VCPU: 1 } })), 'consumer-deleted');
 });
 
+test('of an instance that a caller has hold nothing it stays known which attempts are over', () => {
+  const spec = { groups: [{ name: '', resources: { VCPU: 4 } }], groupPolicy: 'none' as const };
+  const late = (attempt: number): PlacementMessage => {
+    const allocations = [{ provider: 'h1', group: '', resources: { VCPU: 4 } }];
+    return { type: 'claim', consumer: 'i', attempt, spec, allocations, keep: [], expiresAt: Number.MAX_VALUE };
+  };
+  const takeAway = [
+    (one: ReturnType<typeof shard>) => one.ask({ type: 'allocations-delete', consumer: 'i' }),
+    (one: ReturnType<typeof shard>) => one.hold('i', {}),
+  ];
+  for (const takesAway of takeAway) {
+    const one = shard();
+    one.put('h1', { VCPU: inventory(10) });
+    one.tell(late(1));
+    one.tell(late(2));
+    assert.is(codeOf(takesAway(one)), 'ok');
+    const shown = one.ask({ type: 'consumer-show', consumer: 'i' }) as { ok: { allocations: object } };
+    assert.equal(shown.ok.allocations, {});
+    const [refused] = sentOf(one.tell(late(1)), 'claim-refused');
+    assert.is(refused?.message.refusal.code, 'superseded');
+    assert.is(sentOf(one.tell(late(3)), 'claim-granted').length, 1, 'it goes on');
+    assert.is(one.state.providers.get('h1')?.stocks.get('VCPU')?.used, 4);
+    one.tell({ type: 'release', consumer: 'i', deleted: true });
+    assert.is(one.state.consumers.holding.size, 0, 'and is forgotten in the end');
+  }
+});
+
+test('a class that is told no more is deleted once nothing is held of it', () => {
+  const one = shard();
+  const tell = (inventories: Record<string, ReturnType<typeof inventory>>) => {
+    const host = { id: 'h1', name: 'h1', parent: null, inventories, traits: [], aggregates: [] };
+    one.tell({ type: 'put-tree', ask: 1, providers: [host] });
+  };
+  tell({ VCPU: inventory(8), CUSTOM_X: inventory(8) });
+  one.hold('c', { h1: { CUSTOM_X: 2 } });
+  tell({ VCPU: inventory(8) });
+  const deleted = () => codeOf(one.ask({ type: 'class-delete', name: 'CUSTOM_X' }));
+  assert.is(deleted(), 'class-in-use');
+  one.ask({ type: 'allocations-delete', consumer: 'c' });
+  assert.is(deleted(), 'ok');
+});
+
+test('of the consumers of a change each is looked at a few times, however many there are', () => {
+  const one = shard();
+  one.put('pool', { DISK_GB: inventory(1_000_000) });
+  const consumers = (amount: number) =>
+    Array.from({ length: 400 }, (_, n) => {
+      const allocations = [{ provider: 'pool', resources: { DISK_GB: amount + n } }];
+      return { consumer: `c${n}`, allocations, project: 'p', user: 'u' };
+    });
+  assert.is(codeOf(one.ask({ type: 'allocations-put', consumers: consumers(1) })), 'ok');
+  const { holding } = one.state.consumers;
+  const { get } = holding;
+  let looks = 0;
+  holding.get = (id) => {
+    looks += 1;
+    return get.call(holding, id);
+  };
+  assert.is(codeOf(one.ask({ type: 'allocations-put', consumers: consumers(1_000) })), 'ok');
+  assert.ok(looks < 10 * 400, `${looks} looks`);
+});
+
 test('a provider that serves a group of traits alone gives nothing, and is not listed as what is held', () => {
   const one = shard();
   one.put('h1', { VCPU: inventory(10) });

@@ -222,8 +222,8 @@ function refusalOfAmounts(
       const together = wanted.length === 1 ? amount : addAmount(asked, id, resourceClass, amount);
       const worsens = together > before;
       // A holding that only changes hands is not measured again by rules that came after it.
-      const handedOver = before > 0 && handed(state, records, id, resourceClass, amount);
-      if (!unitAllowed(inventory, amount) && !handedOver) {
+      const isHandedOver = () => before > 0 && handed(state, records, id, resourceClass, amount);
+      if (!unitAllowed(inventory, amount) && !isHandedOver()) {
         const { min_unit, max_unit, step_size } = inventory;
         const rule = `min_unit ${min_unit}, max_unit ${max_unit}, step_size ${step_size}`;
         return refusal(

@@ -2,17 +2,18 @@
 // Whether a change may be made was decided before.
 
 import type { Allocation } from '../../../machines/instance-build.ts';
+import { OF_NO_BUILD } from '../../messages/placement.ts';
 import type { ApiInventories } from '../../messages/placement-api.ts';
 import { present } from '../../present.ts';
 import { type Consumer, type Identity, identityOf } from '../consumers.ts';
 import { locate, locateAll } from '../groups.ts';
 import { install } from '../indexes.ts';
-import { adjustUse, makeProvider, type Provider } from '../providers.ts';
+import { adjustUse, inUse, makeProvider, type Provider } from '../providers.ts';
 import type { ApiRecord, ConsumerRecord } from '../records.ts';
 import { renameClass } from '../rename-class.ts';
 import type { PlacementState } from '../state.ts';
 import { countTenant, countTenants } from '../tenants.ts';
-import { graft, moveSubtree, plant, uproot } from '../trees.ts';
+import { graft, moveSubtree, plant, subtreeOf, uproot } from '../trees.ts';
 
 export function applyApiRecord(state: PlacementState, record: ApiRecord): void {
   const { catalog } = state;
@@ -98,7 +99,11 @@ function applyUpdate(
   if (provider === undefined) return;
   respecify(state, id, { name }, at, false);
   if (provider.spec.parent === parent) return;
+  const { root } = provider;
+  const isInUse = subtreeOf(state, id).some((one) => inUse(state.providers.get(one) as Provider));
   moveSubtree(state, id, parent, keepsOthers === true);
+  // Whoever holds something of it is on another host now, or on one of its own.
+  if (!isInUse || state.providers.get(id)?.root === root) return;
   locateAll(state);
   countTenants(state.consumers, state.providers, state.untold.used);
 }
@@ -136,7 +141,11 @@ export function replaceAllocations(
     }
     use(allocations, 1, true);
     if (ends) {
-      consumers.holding.delete(id);
+      if (consumer !== undefined && isOfBuild(consumer)) {
+        const { generation } = consumer;
+        Object.assign(consumer, { held: [], generation: given ?? generation + 1, changedAt: at });
+        delete consumer.several;
+      } else consumers.holding.delete(id);
       continue;
     }
     const identity = identityOf(consumer, change);
@@ -164,6 +173,11 @@ export function replaceAllocations(
     untold.used.add(id);
   }
   for (const { consumer } of changes) locate(state, consumer);
+}
+
+/** Of an instance it stays known which attempts are over, also when nothing is held: a claim that is late comes to nothing. */
+function isOfBuild({ latest, away }: Consumer): boolean {
+  return latest !== OF_NO_BUILD || away === true;
 }
 
 /** A consumer that held nothing here is here again. */

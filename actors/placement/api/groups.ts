@@ -25,13 +25,22 @@ export function refusalOfMoves(state: PlacementState, records: readonly Consumer
     if (place !== null) after.set(id, { ...place, record });
   }
   const named = new Set(records.map(({ consumer }) => consumer));
+  const staying = new Map<string, [string, Place][]>();
+  /** The members of a group that are not named, and those that are, where they shall be. */
+  const membersOf = (group: string): [string, Place][] => {
+    let unnamed = staying.get(group);
+    if (unnamed === undefined) {
+      const members = [...(groups.known.get(group)?.members ?? [])].filter((one) => !named.has(one));
+      unnamed = members.map((one) => [one, groups.places.get(one) as Place]);
+      staying.set(group, unnamed);
+    }
+    return [...unnamed, ...[...after].filter(([, other]) => other.group === group)];
+  };
   for (const [id, place] of after) {
     const { group, home, roots, record } = place;
     const rule = identityOf(consumers.holding.get(id), record).group;
     if (rule === undefined) continue;
-    const others = [...groups.places, ...after].filter(
-      ([one, other]) => one !== id && other.group === group && (after.get(one) === other || !named.has(one)),
-    );
+    const others = membersOf(group).filter(([one]) => one !== id);
     const before = groups.places.get(id);
     const about = { consumer: id };
     const which = `instance group '${nameOf(rule)}'`;

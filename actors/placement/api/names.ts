@@ -34,7 +34,8 @@ export function deleteClass({ catalog, providers }: PlacementState, { name }: Ap
   if (!isKnownClass(catalog, name)) return decline(noClass(name));
   if (STANDARD_RESOURCE_CLASSES.has(name)) return decline(refused('class-standard', `${name} is a standard class`));
   for (const { stocks, spec } of providers.values()) {
-    if (stocks.has(name)) {
+    // Of what its owner tells no more a stock may be left, with which nothing is done any more.
+    if (name in spec.inventories || (stocks.get(name)?.used ?? 0) > 0) {
       return decline(
         refused('class-in-use', `provider '${spec.id}' has an inventory of ${name}`, { provider: spec.id }),
       );

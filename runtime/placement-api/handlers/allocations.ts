@@ -2,7 +2,7 @@
 
 import type { ApiRefusal, ConsumerChange } from '../../../actors/messages/placement-api.ts';
 import type { ConsumerView, ProviderAllocations } from '../../../actors/placement/api/reads.ts';
-import { asked, bodyOf, type Handler, param } from '../call.ts';
+import { asked, bodyOf, type Handler, latestOf, param } from '../call.ts';
 import { badRequest, CODES, notFound, Problem } from '../problem.ts';
 import { postAllocations, putAllocations, reshaper } from '../schemas/allocations.ts';
 import { isUuidLike, normalUuid } from '../uuid.ts';
@@ -161,6 +161,5 @@ export const listProviderAllocations: Handler = async (call) => {
     return [consumer, { resources, ...counted }] as const;
   });
   const body = { allocations: Object.fromEntries(allocations), resource_provider_generation: ok.generation };
-  const changes = Object.values(ok.allocations).map(({ changedAt }) => changedAt);
-  return { status: 200, body, changedAt: Math.max(0, ...changes) };
+  return { status: 200, body, changedAt: latestOf(Object.values(ok.allocations)) };
 };

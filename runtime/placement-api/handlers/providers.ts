@@ -3,7 +3,7 @@
 import { randomUUID } from 'node:crypto';
 import type { ApiRefusal } from '../../../actors/messages/placement-api.ts';
 import type { ProviderSummary } from '../../../actors/placement/api/reads.ts';
-import { asked, bodyForProvider, bodyOf, type Call, type Handler, noSuchProvider, param } from '../call.ts';
+import { asked, bodyForProvider, bodyOf, type Call, type Handler, latestOf, noSuchProvider, param } from '../call.ts';
 import { badRequest, CODES, notFound, Problem } from '../problem.ts';
 import { aggregatesAsked, resourcesIn, traitsAsked } from '../query-values.ts';
 import { listProviders, postProvider, putProvider } from '../schemas/providers.ts';
@@ -130,7 +130,7 @@ export const findProviders: Handler = async (call) => {
     throw badRequest(`Invalid resource class in resources parameter: No such resource class ${refused.subject}.`);
   }
   const body = { resource_providers: ok.map((provider) => providerBody(provider, minor)) };
-  return { status: 200, body, changedAt: Math.max(0, ...ok.map(({ changedAt }) => changedAt)) };
+  return { status: 200, body, changedAt: latestOf(ok) };
 };
 
 function resourcesAsked({ query }: Call): Record<string, number> {
