@@ -90,7 +90,7 @@ export function outboxOf({ bus, clock, subjects, events, onError }: OutboxOption
       const [first, ...more] = parts.flatMap(({ from, messages }) => messages.map((message) => ({ from, message })));
       if (more.length > 0 && !isClosed(error)) return publishPieces(to, parts, piecesAfter(error));
       onError(error, `a message to '${subjects.of(to)}'`);
-      if (first !== undefined && !isClosed(error)) tellUnsent(to, first.from, first.message, messageOf(error));
+      if (first !== undefined && !isClosed(error)) tellUnsent(to, first.from, first.message, error);
     }
   }
 
@@ -148,11 +148,18 @@ export function outboxOf({ bus, clock, subjects, events, onError }: OutboxOption
     for (let at = 0; at < single.length; at += inEach) publishParts(to, single.slice(at, at + inEach));
   }
 
-  /** Whoever waits for an answer that cannot be sent is told so, in fewer words. */
-  function tellUnsent(to: Address, from: Address, { type, ask }: Message & { ask?: unknown }, why: string): void {
-    if (!isGateway(to) || typeof ask !== 'number' || type === 'declined') return;
-    const message: AnyMessage = { type: 'declined', ask, code: 'answer-too-large', reason: why, field: 'limit' };
-    publishParts(to, [{ from, messages: [message] }]);
+  /** Whoever waits for an answer that cannot be sent, or put the question that cannot, is told so, in fewer words. */
+  function tellUnsent(to: Address, from: Address, { type, ask }: Message & { ask?: unknown }, error: unknown): void {
+    if (typeof ask !== 'number' || type === 'declined') return;
+    const reason = messageOf(error);
+    if (isGateway(to)) {
+      const message: AnyMessage = { type: 'declined', ask, code: 'answer-too-large', reason, field: 'limit' };
+      publishParts(to, [{ from, messages: [message] }]);
+    } else if (isGateway(from)) {
+      const code = error instanceof CellwrightError ? error.code : 'unsent';
+      const message: AnyMessage = { type: 'declined', ask, code, reason };
+      publishParts(from, [{ from, messages: [message] }]);
+    }
   }
 
   function publishEvent(from: Address, { topic, type, body, cause, traceparent }: PublicEvent): void {

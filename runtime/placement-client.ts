@@ -62,7 +62,8 @@ export interface PlacementClient {
    * said here.
    * @param options.key Names the change, `[A-Za-z0-9_-]`, at most 64 characters: asked for again by the same name it is
    * not made again; one that was refused for a provider that was not there may be. Default: made up.
-   * @throws MalformedError with the field; CellwrightError with the code of the refusal, such as `exceeds-capacity` or
+   * @throws MalformedError with the field; CellwrightError `payload-too-large` when it does not fit into one message, of
+   * which each shard has a part with all consumers; with the code of the refusal, such as `exceeds-capacity` or
    * `no-provider`; `other-shard`, or that of the rule of its group, when an instance is to go to another placement shard;
    * `not-decided` when a shard was away for half a minute: then nothing was changed; TimeoutError when it is not known
    * what came of it: asked for again with the same key, it is.
@@ -169,19 +170,7 @@ function clientOf({ authority, clock, shards, timeoutMs }: Parts): Omit<Placemen
       await Promise.all(providers.map(async (provider) => [provider, await shardOf(provider, deadline)] as const)),
     );
     // Every shard is told: any may hold something for the consumers, which they then hold no more.
-    const parts = every.map(
-      (shard): Part => ({
-        shard,
-        consumers: consumers.map(({ consumer, allocations, project = null, user = null }) => ({
-          consumer,
-          allocations: Object.entries(allocations)
-            .filter(([provider]) => found.get(provider) === shard)
-            .map(([provider, resources]) => ({ provider, resources })),
-          project,
-          user,
-        })),
-      }),
-    );
+    const parts = every.map((shard): Part => ({ shard, consumers: consumers.map((one) => partOf(one, shard, found)) }));
     const outcome = await ask({ type: 'change-together', key, parts }, fnv1a(key) % shards, deadline);
     if (!('refused' in outcome) || outcome.refused.code !== 'no-provider') return outcome;
     known.clear();
@@ -226,6 +215,19 @@ function clientOf({ authority, clock, shards, timeoutMs }: Parts): Omit<Placemen
       }
     },
   };
+}
+
+/** What a consumer shall hold with one shard. Whose it is matters where that is something: such changes are large enough. */
+function partOf(
+  { consumer, allocations: all, project, user }: Holding,
+  shard: number,
+  shardsOf: ReadonlyMap<string, number>,
+): Part['consumers'][number] {
+  const allocations = Object.entries(all)
+    .filter(([provider]) => shardsOf.get(provider) === shard)
+    .map(([provider, resources]) => ({ provider, resources }));
+  const owner = allocations.length > 0 ? { project, user } : {};
+  return { consumer, allocations, project: owner.project ?? null, user: owner.user ?? null };
 }
 
 /** Another key of the same form, and always the same one: a change that is asked for again stays the same change. */

@@ -8,13 +8,15 @@ import { Ask, Id, InstanceGroup, MAX_AMOUNT, type MessageOf, message } from './c
 const strict = { additionalProperties: false };
 /** A name as a caller may write it; whether it is known is decided by the shard. */
 const Name = Type.String({ maxLength: 255 });
-const Names = Type.Array(Name, { maxItems: 1000 });
-const NameLists = Type.Array(Names, { maxItems: 1000 });
+/** The most consumers, aggregates, traits or providers that one message names in a list. */
+export const MAX_LISTED = 1000;
+const Names = Type.Array(Name, { maxItems: MAX_LISTED });
+const NameLists = Type.Array(Names, { maxItems: MAX_LISTED });
 const Identity = Type.String({ minLength: 1, maxLength: 255 });
 const Generation = Type.Integer();
 /** Aggregates, consumers and providers that are only looked for may be named in any way. */
 const Key = Type.String({ maxLength: 255 });
-const Keys = Type.Array(Key, { maxItems: 1000 });
+const Keys = Type.Array(Key, { maxItems: MAX_LISTED });
 const Shards = Type.Array(Type.Integer({ minimum: 0, maximum: 9_999 }), { maxItems: 64 });
 const Amounts = Type.Record(Type.String({ maxLength: 255 }), Type.Integer({ minimum: 1 }));
 
@@ -75,12 +77,12 @@ export const ConsumerChange = Type.Object(
   strict,
 );
 export type ConsumerChange = Static<typeof ConsumerChange>;
-const ConsumerChanges = Type.Array(ConsumerChange, { maxItems: 1000 });
+const ConsumerChanges = Type.Array(ConsumerChange, { maxItems: MAX_LISTED });
 
 /** The inventories that providers get, each as the provider was when its caller looked. */
 export const ReshapedInventories = Type.Array(
   Type.Object({ provider: Key, generation: Generation, inventories: ApiInventories }, strict),
-  { maxItems: 1000 },
+  { maxItems: MAX_LISTED },
 );
 
 /** A provider as another shard sees it: one of a tree in which something is shared. */
@@ -108,7 +110,7 @@ export const CandidateGroup = Type.Object(
     required: NameLists,
     forbidden: Names,
     /** Of each list, one aggregate. */
-    memberOf: Type.Array(Keys, { maxItems: 1000 }),
+    memberOf: Type.Array(Keys, { maxItems: MAX_LISTED }),
     notMemberOf: Keys,
     inTree: Type.Union([Key, Type.Null()]),
   },
@@ -184,7 +186,7 @@ export const placementApiMessages = {
   'aggregates-put': message('aggregates-put', {
     ask: Ask,
     id: Key,
-    aggregates: Type.Array(Id, { maxItems: 1000 }),
+    aggregates: Type.Array(Id, { maxItems: MAX_LISTED }),
     generation: Type.Optional(Generation),
     counted: Type.Boolean(),
   }),
@@ -213,7 +215,7 @@ export const placementApiMessages = {
     name: Type.Optional(Type.String({ maxLength: 200 })),
     id: Type.Optional(Key),
     inTree: Type.Optional(Key),
-    memberOf: Type.Array(Keys, { maxItems: 1000 }),
+    memberOf: Type.Array(Keys, { maxItems: MAX_LISTED }),
     notMemberOf: Keys,
     required: NameLists,
     forbidden: Names,

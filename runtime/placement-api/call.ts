@@ -1,7 +1,7 @@
 // One request as the handlers see it, and the answer as they give it. What all answers share is added in server.ts.
 
 import { isUtf8 } from 'node:buffer';
-import type { ApiOutcome, ApiRefusal } from '../../actors/messages/placement-api.ts';
+import { type ApiOutcome, type ApiRefusal, MAX_LISTED } from '../../actors/messages/placement-api.ts';
 import type { ProviderView } from '../../actors/placement/api/reads.ts';
 import type { Authority, Question } from './authority.ts';
 import { faultOf, type Schema } from './json-schema.ts';
@@ -27,6 +27,12 @@ export interface Reply {
    * it never tells.
    */
   readonly changedAt?: number;
+}
+
+/** @throws Problem 400 when a list of a request has more than one message may name. */
+export function refuseTooMany(list: readonly unknown[] | object, what: string): void {
+  const count = Array.isArray(list) ? list.length : Object.keys(list).length;
+  if (count > MAX_LISTED) throw badRequest(`At most ${MAX_LISTED} ${what} are taken at once, not ${count}`);
 }
 
 /** When the latest of some was changed, ms since the epoch; 0 of none. */

@@ -222,6 +222,9 @@ function problemOf(error: unknown, { onError }: ServerOptions): Problem {
   if (error instanceof Problem) return error;
   if (error instanceof CellwrightError) {
     if (error.code === 'malformed') return new Problem(400, error.message);
+    if (error.code === 'payload-too-large') {
+      return new Problem(413, `The request does not fit into one message to placement: ${error.message}`);
+    }
     return new Problem(503, error.message);
   }
   onError(error, 'a request of the Placement API');

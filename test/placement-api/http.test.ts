@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { tokensFrom } from '../../runtime/placement-api/tokens.ts';
-import { type Api, errorIn, placementApi } from './support.ts';
+import { type Api, errorIn, id, placementApi } from './support.ts';
 
 const test = suite<{ api: Api }>('Placement API - HTTP');
 const version = (text: string) => ({ 'openstack-api-version': text });
@@ -102,6 +102,26 @@ test('methods, types and lengths are refused as the reference refuses them', asy
   assert.match(String(unacceptable.body), 'Only application/json is provided');
   const large = await api.ask('POST /resource_providers', `"${'x'.repeat(5 * 1024 * 1024)}"`);
   assert.is(large.status, 413);
+});
+
+test('longer lists than are taken at once are refused by their names', async ({ api }) => {
+  const admin = version('placement 1.39');
+  const host = await api.ask('POST /resource_providers', { name: 'host of lists' }, admin);
+  const path = `/resource_providers/${host.body.uuid}`;
+  const uuids = Array.from({ length: 1_001 }, (_, n) => id('e', n));
+  const generation = { resource_provider_generation: 0 };
+  const one = { allocations: {}, project_id: 'p', user_id: 'u', consumer_generation: null, consumer_type: 'TEST' };
+  const consumers = Object.fromEntries(uuids.map((uuid) => [uuid, one]));
+  for (const [asked, body, named] of [
+    [`PUT ${path}/aggregates`, { aggregates: uuids, ...generation }, 'aggregates'],
+    [`PUT ${path}/traits`, { traits: uuids.map((_, n) => `CUSTOM_${n}`), ...generation }, 'traits'],
+    ['POST /allocations', consumers, 'consumers'],
+    ['POST /reshaper', { inventories: {}, allocations: consumers }, 'consumers'],
+  ] as const) {
+    const refused = await api.ask(asked, body, admin);
+    assert.is(refused.status, 400);
+    assert.match(errorIn(refused).detail, `At most 1000 ${named} are taken at once, not 1001`);
+  }
 });
 
 test('what no message carries, or is no text, is refused before anybody is asked', async ({ api }) => {

@@ -37,6 +37,15 @@ test('a front serves what a running system knows, and goes on when its placement
     assert.is((listed.body.resource_providers as never as unknown[]).length, MANY + 1);
     const before = await api.ask(`GET /resource_providers/${HOST}/allocations`);
 
+    const ofLongName = { ...holding({ [HOST]: { VCPU: 1 } }), project_id: 'p'.repeat(255) };
+    const all = Object.fromEntries(Array.from({ length: 1_000 }, (_, n) => [id('d', n), ofLongName]));
+    const tooLarge = await api.ask('POST /allocations', all);
+    assert.is(tooLarge.status, 413);
+    assert.match(
+      JSON.stringify(tooLarge.body),
+      /does not fit into one message to placement: .* the limit of \d+ bytes/,
+    );
+
     await node.stop();
     const lost = await impatient.ask('GET /traits');
     assert.is(lost.status, 503);

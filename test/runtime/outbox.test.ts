@@ -154,6 +154,15 @@ test('outbox - whoever waits for an answer that is too large is told so', () => 
   );
 });
 
+test('outbox - whoever puts a question that is too large is told so', () => {
+  const { bodies } = arriving('gateway/n1', (outbox) => outbox.send('gateway/n1', 'placement/0', large(7)));
+  const told = bodies.flat().map(({ message }) => message as Message & { ask?: number; code?: string });
+  assert.equal(
+    told.map(({ type, ask, code }) => ({ type, ask, code })),
+    [{ type: 'declined', ask: 7, code: 'payload-too-large' }],
+  );
+});
+
 test('outbox - what an actor says to itself travels alone and by the server, as nothing else does', () => {
   const clock = virtualClock();
   const published: unknown[] = [];

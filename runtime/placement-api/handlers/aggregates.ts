@@ -1,7 +1,7 @@
 // /resource_providers/{uuid}/aggregates
 
 import type { ProviderView } from '../../../actors/placement/api/reads.ts';
-import { asked, bodyForProvider, type Handler, noSuchProvider, param, type Reply } from '../call.ts';
+import { asked, bodyForProvider, type Handler, noSuchProvider, param, type Reply, refuseTooMany } from '../call.ts';
 import { CODES, Problem } from '../problem.ts';
 import { putAggregates } from '../schemas/providers.ts';
 
@@ -25,12 +25,13 @@ type Body = string[] | { aggregates: string[]; resource_provider_generation: num
 export const putProviderAggregates: Handler = async (call) => {
   const id = param(call, 'uuid');
   const body = await bodyForProvider<Body>(call, id, putAggregates(call.minor));
+  const aggregates = Array.isArray(body) ? body : body.aggregates;
+  refuseTooMany(aggregates, 'aggregates');
   const { ok, refused } = await asked<ProviderView>(call, {
     type: 'aggregates-put',
     id,
-    ...(Array.isArray(body)
-      ? { aggregates: body, counted: false }
-      : { aggregates: body.aggregates, counted: true, generation: body.resource_provider_generation }),
+    aggregates,
+    ...(Array.isArray(body) ? { counted: false } : { counted: true, generation: body.resource_provider_generation }),
   });
   if (refused === undefined) return aggregatesReply(ok, call.minor);
   if (refused.code === 'no-provider') throw noSuchProvider(id);

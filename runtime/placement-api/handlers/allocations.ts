@@ -2,7 +2,7 @@
 
 import type { ApiRefusal, ConsumerChange } from '../../../actors/messages/placement-api.ts';
 import type { ConsumerView, ProviderAllocations } from '../../../actors/placement/api/reads.ts';
-import { asked, bodyOf, type Handler, latestOf, param } from '../call.ts';
+import { asked, bodyOf, type Handler, latestOf, param, refuseTooMany } from '../call.ts';
 import { badRequest, CODES, notFound, Problem } from '../problem.ts';
 import { postAllocations, putAllocations, reshaper } from '../schemas/allocations.ts';
 import { isUuidLike, normalUuid } from '../uuid.ts';
@@ -48,6 +48,7 @@ export const putConsumer: Handler = async (call) => {
 export const postConsumers: Handler = async (call) => {
   const { minor } = call;
   const body = bodyOf<Record<string, ConsumerBody>>(call, postAllocations(minor));
+  refuseTooMany(body, 'consumers');
   const consumers = Object.entries(body).map(([consumer, one]) => changeOf(consumer, one, minor));
   const { refused } = await asked(call, { type: 'allocations-put', consumers });
   if (refused === undefined) return { status: 204 };
@@ -62,6 +63,8 @@ interface ReshaperBody {
 export const reshape: Handler = async (call) => {
   const { minor } = call;
   const { inventories, allocations } = bodyOf<ReshaperBody>(call, reshaper(minor));
+  refuseTooMany(inventories, 'providers');
+  refuseTooMany(allocations, 'consumers');
   for (const { inventories: given } of Object.values(inventories)) {
     const impossible = impossibleClass(given);
     if (impossible !== undefined) throw badRequest(`malformed reshaper data: No such resource class ${impossible}.`);

@@ -1,7 +1,16 @@
 // /traits and /resource_providers/{uuid}/traits
 
 import type { ProviderView, Traits } from '../../../actors/placement/api/reads.ts';
-import { asked, bodyOf, type Call, type Handler, noSuchProvider, param, providerShown } from '../call.ts';
+import {
+  asked,
+  bodyOf,
+  type Call,
+  type Handler,
+  noSuchProvider,
+  param,
+  providerShown,
+  refuseTooMany,
+} from '../call.ts';
 import { faultOf } from '../json-schema.ts';
 import { badRequest, CODES, notFound, Problem } from '../problem.ts';
 import { CUSTOM_TRAIT, LIST_TRAITS, PUT_TRAITS } from '../schemas/providers.ts';
@@ -87,6 +96,7 @@ export const putProviderTraits: Handler = async (call) => {
   const id = param(call, 'uuid');
   const body = bodyOf<{ traits: string[]; resource_provider_generation: number }>(call, PUT_TRAITS);
   const { traits, resource_provider_generation: generation } = body;
+  refuseTooMany(traits, 'traits');
   const { ok, refused } = await asked<ProviderView>(call, { type: 'traits-put', id, traits, generation });
   if (refused === undefined) return providerTraits(ok);
   if (refused.code === 'no-provider') throw noSuchProvider(id);
