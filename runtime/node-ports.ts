@@ -3,6 +3,7 @@
 
 import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
+import type { Address } from '../actors/actor.ts';
 import { present } from '../actors/present.ts';
 import type { Bus } from './bus/bus.ts';
 import { connectNats, type NatsBus } from './bus/nats.ts';
@@ -13,7 +14,7 @@ import { agreedWithServed, settleConductorShards, settlePlacementShards } from '
 import type { Sharded } from './deployment-served.ts';
 import { CellwrightError } from './errors.ts';
 import { jetStreamJournals } from './journal/jetstream.ts';
-import type { Journals } from './journal/journal.ts';
+import type { Journal, Journals } from './journal/journal.ts';
 import { memoryJournals } from './journal/memory.ts';
 import { type NatsServer, startNatsServer } from './nats-server/server.ts';
 import type { NodeOptions } from './node-options.ts';
@@ -94,10 +95,23 @@ export function journalsOf(
     onError(error: unknown, what: string): void;
   },
 ): Journals {
-  if (typeof journals === 'function') return journals;
+  if (typeof journals === 'function') return (owner) => checkedJournal(journals(owner), owner);
   if (journals === 'memory' || (journals === undefined && nats === undefined)) return memoryJournals({ clock });
   if (nats !== undefined) return jetStreamJournals({ bus: nats, clock, subjects, replicas, onError });
   throw new CellwrightError('bad-option', "journals can be 'jetstream' only on NATS", { field: 'journals' });
+}
+
+const JOURNAL_METHODS = ['open', 'append', 'beginSnapshot', 'close'] as const satisfies (keyof Journal<unknown>)[];
+
+/** @throws CellwrightError `bad-option` for what a function of the embedder's made that is no journal. */
+function checkedJournal<R>(made: Journal<R>, owner: Address): Journal<R> {
+  const bad = (what: string) =>
+    new CellwrightError('bad-option', `the journal of '${owner}' ${what}`, { field: 'journals' });
+  if (typeof made !== 'object' || made === null) throw bad('is no object');
+  if (typeof (made as { then?: unknown }).then === 'function') throw bad('is a promise: it must be made at once');
+  const lacking = JOURNAL_METHODS.find((method) => typeof made[method] !== 'function');
+  if (lacking !== undefined) throw bad(`lacks the method '${lacking}'`);
+  return made;
 }
 
 interface Ports {

@@ -76,11 +76,12 @@ export async function startNode(options: NodeOptions): Promise<Node> {
   checkOptions(options);
   const roles = parseRoles(options.roles);
   checkHeartbeat(options, roles);
-  const name = checkToken(options.name ?? defaultName(), 'name');
+  const { name: named = defaultName(), leaseTtlMs: ttlMs = DEFAULT_LEASE_TTL_MS } = options;
+  const name = checkToken(named, 'name');
   const subjects = subjectsOf(options.prefix);
   if (options.conductorShards !== undefined) checkConductorShards(options.conductorShards);
   if (options.placementShards !== undefined) checkPlacementShards(options.placementShards);
-  const leaseTtlMs = checkLeaseTtl(options.leaseTtlMs ?? DEFAULT_LEASE_TTL_MS);
+  const leaseTtlMs = checkLeaseTtl(ttlMs);
   if (options.leases === 'jetstream' && options.bus !== undefined) {
     throw new CellwrightError('bad-option', "leases can be 'jetstream' only on NATS", { field: 'leases' });
   }

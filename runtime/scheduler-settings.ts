@@ -16,7 +16,7 @@ import { metric } from '../actors/scheduler/weighers/metric.ts';
 import { PACKING_POLICIES } from '../actors/scheduler/weighers/packing/policies.ts';
 import type { Candidate, Weigher } from '../actors/scheduler/weighers/weigher.ts';
 import type { Aggregates } from './aggregates.ts';
-import { CellwrightError } from './errors.ts';
+import { CellwrightError, messageOf } from './errors.ts';
 import { type OnOwnFault, watchedFilter, watchedWeigher } from './own-code.ts';
 import { type PackingSettings, packingWeigherOf } from './packing/weigher-choice.ts';
 
@@ -123,7 +123,7 @@ function filtersOf(choices: readonly FilterChoice[], aggregates: Aggregates, onF
   const filters: Filter[] = [];
   for (const [position, choice] of listOf(choices, 'filters').entries()) {
     const at = `filters.${position}`;
-    const filter = filterOf(choice, at, aggregates, onFault);
+    const filter = read(at, () => filterOf(choice, at, aggregates, onFault));
     if ([...ALWAYS, ...filters].some(({ name }) => name === filter.name)) {
       throw bad(at, `is '${filter.name}', which is in use already`);
     }
@@ -176,7 +176,7 @@ function weighersOf(choices: readonly WeigherChoice[], onFault: OnOwnFault): Wei
       if (choices.indexOf('defaults') < position) throw bad(at, "is 'defaults', which is named twice");
       continue;
     }
-    const weigher = weigherOf(choice, at, onFault);
+    const weigher = read(at, () => weigherOf(choice, at, onFault));
     if (named.has(weigher.name)) throw bad(at, `is '${weigher.name}', which is named twice`);
     named.set(weigher.name, weigher);
   }
@@ -267,6 +267,16 @@ function listOf<T>(choices: readonly T[], what: string): readonly T[] {
   if (!Array.isArray(choices)) throw bad(what, 'must be a list');
   if (choices.length > MAX_CHOICES) throw bad(what, `must not have more than ${MAX_CHOICES} entries`);
   return choices;
+}
+
+/** Reads what a user's own object says of itself, which may run code of his. */
+function read<T>(at: string, look: () => T): T {
+  try {
+    return look();
+  } catch (error) {
+    if (error instanceof CellwrightError) throw error;
+    throw bad(at, `cannot be read: ${messageOf(error)}`);
+  }
 }
 
 /** Checks what is said of a filter or weigher of one's own; an object of a class may have more, for itself. */

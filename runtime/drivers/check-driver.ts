@@ -17,16 +17,23 @@ export function checkedDriver(
   const bad = (what: string, cause?: unknown) =>
     new CellwrightError('bad-option', `the driver of host '${cell}/${host}' ${what}`, { field: 'driver', cause });
   let made: unknown;
+  let fault: string | null;
   try {
     made = make({ cell, host });
+    fault = faultOf(made);
   } catch (error) {
     throw bad(`could not be made: ${messageOf(error)}`, error);
   }
-  if (typeof made !== 'object' || made === null) throw bad('is no object');
-  if (typeof (made as { then?: unknown }).then === 'function') throw bad('is a promise: it must be made at once');
-  const lacking = METHODS.find((method) => typeof (made as Partial<Driver>)[method] !== 'function');
-  if (lacking !== undefined) throw bad(`lacks the method '${lacking}'`);
-  const { metrics } = made as { metrics?: unknown };
-  if (metrics !== undefined && typeof metrics !== 'function') throw bad("has 'metrics', which must be a method");
+  if (fault !== null) throw bad(fault);
   return made as Driver;
+}
+
+/** What is wrong with a driver that was made, or null. It may run code of its own to say what it has. */
+function faultOf(made: unknown): string | null {
+  if (typeof made !== 'object' || made === null) return 'is no object';
+  if (typeof (made as { then?: unknown }).then === 'function') return 'is a promise: it must be made at once';
+  const lacking = METHODS.find((method) => typeof (made as Partial<Driver>)[method] !== 'function');
+  if (lacking !== undefined) return `lacks the method '${lacking}'`;
+  const { metrics } = made as { metrics?: unknown };
+  return metrics !== undefined && typeof metrics !== 'function' ? "has 'metrics', which must be a method" : null;
 }

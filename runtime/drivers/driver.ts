@@ -13,7 +13,7 @@ export interface InventoryReport {
 
 /** One provider of the host's tree: the host itself, or a device or NUMA node in it. */
 export interface ProviderReport {
-  /** Unique in the host's tree, `[a-z0-9-]`, stable over restarts. The root is named as the host. */
+  /** Unique in the host's tree, `[a-z0-9-]`, stable over restarts. Give the root the name of the host: explanations call it so. */
   name: string;
   inventories: Readonly<Record<string, InventoryReport>>;
   traits?: readonly string[];

@@ -19,7 +19,7 @@ import { MAX_TOKEN_LENGTH } from '../../actors/messages/names.ts';
 import { MAX_HOSTS_NAMED } from '../../actors/messages/questions.ts';
 import { isResourceClass } from '../../actors/messages/resource-classes.ts';
 import { instanceNames } from '../../actors/routing.ts';
-import { isDeeperThan } from '../codec.ts';
+import { encode, isDeeperThan } from '../codec.ts';
 import { MalformedError } from '../errors.ts';
 import { HOST_PATTERN } from '../fault-words.ts';
 import { checkOf } from '../schemas.ts';
@@ -232,14 +232,28 @@ export function checkRequest(verb: Verb, request: unknown): void {
 /** How deep a payload may be nested: it is kept, and sent on, within other things, which have a limit together. */
 const MAX_PAYLOAD_DEPTH = 48;
 
+/** How large the payloads of all instances of a request may be together, bytes: each is handed over with its own. */
+const MAX_PAYLOADS_BYTES = 16 * 1024 * 1024;
+
+/** @throws MalformedError for a payload that is too deep, or too large for so many instances. */
+function refusePayload(payload: BuildRequest['payload'], count: number): void {
+  if (payload === undefined) return;
+  if (isDeeperThan(MAX_PAYLOAD_DEPTH, payload))
+    throw new MalformedError(`'payload' is nested deeper than ${MAX_PAYLOAD_DEPTH}`, { field: 'payload' });
+  if (count === 1) return;
+  const { byteLength } = encode([payload]);
+  if (byteLength * count <= MAX_PAYLOADS_BYTES) return;
+  const product = `its ${byteLength} bytes * ${count} instances are over ${MAX_PAYLOADS_BYTES}`;
+  throw new MalformedError(`'payload' is too large: ${product}`, { field: 'payload' });
+}
+
 /**
  * The names of the instances that a request asks for.
  * @param id Names the request.
- * @throws MalformedError for a payload or an id that the schema cannot see to be too deep or too long.
+ * @throws MalformedError for a payload or an id that the schema cannot see to be too deep, too large or too long.
  */
 export function namesOf({ count = 1, payload }: BuildRequest, id: string): string[] {
-  if (isDeeperThan(MAX_PAYLOAD_DEPTH, payload))
-    throw new MalformedError(`'payload' is nested deeper than ${MAX_PAYLOAD_DEPTH}`, { field: 'payload' });
+  refusePayload(payload, count);
   const names = instanceNames(id, count);
   const longest = names.at(-1) as string;
   if (longest.length > MAX_TOKEN_LENGTH) {

@@ -189,11 +189,16 @@ async function readBody(context: Context): Promise<Buffer> {
   if (length > MAX_BODY_BYTES) throw tooLarge();
   const chunks: Uint8Array[] = [];
   let size = 0;
-  for await (const chunk of context.req.raw.body ?? []) {
-    size += chunk.byteLength;
-    // Without a length that was told, what comes is counted.
-    if (size > MAX_BODY_BYTES) throw tooLarge();
-    chunks.push(chunk);
+  try {
+    for await (const chunk of context.req.raw.body ?? []) {
+      size += chunk.byteLength;
+      // Without a length that was told, what comes is counted.
+      if (size > MAX_BODY_BYTES) throw tooLarge();
+      chunks.push(chunk);
+    }
+  } catch (error) {
+    // Whoever sent it has gone, and hears no answer.
+    throw error instanceof Problem ? error : new Problem(400, `The body was broken off: ${messageOf(error)}`);
   }
   return Buffer.concat(chunks);
 }

@@ -60,6 +60,11 @@ const WRONG_BUILDS: readonly Wrong[] = [
   [{ resources: { CUSTOM_: 1 } }, 'resources.CUSTOM_', /unknown resource class/],
   [{ resources: { vcpu: 1 } }, 'resources.vcpu', /unknown field/],
   [{ groups: [{ name: 'a', resources: { CORES: 1 } }] }, 'groups.0.resources.CORES', /unknown resource class/],
+  [
+    { resources: VCPU, count: 1_000, payload: 'x'.repeat(20_000) },
+    'payload',
+    /20\d{3} bytes \* 1000 instances are over/,
+  ],
   [{ resources: VCPU, payload: JSON.parse('['.repeat(50) + ']'.repeat(50)) }, 'payload', /nested deeper/],
   [{ count: 0, resources: VCPU }, 'count'],
   [{ count: 1001, resources: VCPU }, 'count'],

@@ -1,9 +1,12 @@
 // Area: Placement API. What all requests go through: versions, who may ask, what may be sent and accepted, and the
 // headers and bodies of answers and errors.
 
+import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import pino from 'pino';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { tokensFrom } from '../../runtime/placement-api/tokens.ts';
@@ -110,18 +113,40 @@ test('longer lists than are taken at once are refused by their names', async ({ 
   const path = `/resource_providers/${host.body.uuid}`;
   const uuids = Array.from({ length: 1_001 }, (_, n) => id('e', n));
   const generation = { resource_provider_generation: 0 };
+  const inventories = { [String(host.body.uuid)]: { ...generation, inventories: {} } };
   const one = { allocations: {}, project_id: 'p', user_id: 'u', consumer_generation: null, consumer_type: 'TEST' };
   const consumers = Object.fromEntries(uuids.map((uuid) => [uuid, one]));
   for (const [asked, body, named] of [
     [`PUT ${path}/aggregates`, { aggregates: uuids, ...generation }, 'aggregates'],
     [`PUT ${path}/traits`, { traits: uuids.map((_, n) => `CUSTOM_${n}`), ...generation }, 'traits'],
     ['POST /allocations', consumers, 'consumers'],
-    ['POST /reshaper', { inventories: {}, allocations: consumers }, 'consumers'],
+    ['POST /reshaper', { inventories, allocations: consumers }, 'consumers'],
   ] as const) {
     const refused = await api.ask(asked, body, admin);
     assert.is(refused.status, 400);
     assert.match(errorIn(refused).detail, `At most 1000 ${named} are taken at once, not 1001`);
   }
+});
+
+test('a caller that goes away while it sends is no fault, and nobody is told of it', async () => {
+  const told: string[] = [];
+  const logger = pino({ level: 'warn' }, { write: (line) => told.push(line) });
+  const api = await placementApi({ logger });
+  try {
+    const { port } = new URL(api.url);
+    const socket = connect(Number(port), '127.0.0.1');
+    const headers = 'host: x\r\nx-auth-token: admin\r\ncontent-type: application/json\r\ncontent-length: 1000';
+    socket.write(`POST /resource_providers HTTP/1.1\r\n${headers}\r\nexpect: 100-continue\r\n\r\n`);
+    await once(socket, 'data');
+    socket.write('{"name"');
+    socket.destroy();
+    await once(socket, 'close');
+    // Asked after it, this is answered after it.
+    assert.is((await api.ask('GET /traits')).status, 200);
+  } finally {
+    await api.close();
+  }
+  assert.equal(told, []);
 });
 
 test('what no message carries, or is no text, is refused before anybody is asked', async ({ api }) => {

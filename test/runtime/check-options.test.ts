@@ -6,6 +6,7 @@ import * as assert from 'uvu/assert';
 import { memoryBus } from '../../runtime/bus/memory.ts';
 import { CellwrightError } from '../../runtime/errors.ts';
 import { fakeDriver, type Node, type NodeOptions, seededRandom, startNode, systemClock } from '../../runtime/index.ts';
+import { memoryJournals } from '../../runtime/journal/memory.ts';
 import { memoryLeases } from '../../runtime/ownership/memory.ts';
 import { hostTree } from '../e2e/system.ts';
 import { failureOf } from '../support/until.ts';
@@ -27,6 +28,14 @@ function circle(): object {
   return one;
 }
 
+/** An object that runs code of its own when it is looked at. */
+function throwing(field: string): object {
+  const get = () => {
+    throw new Error('it cannot be read');
+  };
+  return Object.defineProperty({}, field, { get, enumerable: true });
+}
+
 const WRONG: readonly (readonly [options: object, field: string, says?: RegExp])[] = [
   [{ roles: undefined }, 'roles', /list of texts/],
   [{ roles: 'placement' }, 'roles', /list of texts/],
@@ -39,12 +48,23 @@ const WRONG: readonly (readonly [options: object, field: string, says?: RegExp])
   [{ maxMailbox: Number.NaN }, 'maxMailbox'],
   [{ events: 'yes' }, 'events', /true or false/],
   [{ journals: 'disk' }, 'journals'],
+  [{ journals: () => undefined }, 'journals', /the journal of '[a-z0-9/]+' is no object/],
+  [{ journals: async () => memoryJournals({ clock })('conductor/0') }, 'journals', /is a promise/],
+  [{ journals: () => ({ open: async () => ({}) }) }, 'journals', /lacks the method 'append'/],
+  [{ name: null }, 'name'],
+  [{ leaseTtlMs: null }, 'leaseTtlMs'],
   [{ leases: 'disk' }, 'leases'],
   [{ driver: {} }, 'driver', /must be a function/],
   [{ driver: undefined }, 'driver', /needs the option driver/],
   [{ driver: () => null }, 'driver', /host 'c1\/h1' is no object/],
   [{ driver: async () => driver({ host: 'h1' }) }, 'driver', /is a promise/],
   [{ driver: () => ({ build() {} }) }, 'driver', /lacks the method 'destroy'/],
+  [{ driver: () => throwing('build') }, 'driver', /host 'c1\/h1' could not be made: it cannot be read$/],
+  [
+    { scheduler: { weighers: [Object.assign(throwing('weigh'), { name: 'mine' })] } },
+    'scheduler.weighers.0',
+    /cannot be read/,
+  ],
   [{ driver: () => ({ ...driver({ host: 'h1' }), metrics: 5 }) }, 'driver', /has 'metrics', which must be a method/],
   [{ bus: undefined, nats: { signal: 'stop' } }, 'nats.signal', /must be an AbortSignal/],
   [{ bus: undefined, nats: { onStatus: 5 } }, 'nats.onStatus', /must be a function/],
