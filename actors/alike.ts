@@ -6,6 +6,8 @@ import leven from 'leven';
 const CHARACTERS_FOR_CHANGE = 4;
 const MAX_CHANGES = 3;
 const MAX_TYPED = 64;
+/** Of a shorter word nobody can tell what was meant. */
+const LEAST_TYPED = 3;
 /** With how many names one is compared at most; those of another length, say, are passed over in next to no time. */
 const MAX_COMPARED = 1_024;
 const [ONE, NINE] = ['1'.charCodeAt(0), '9'.charCodeAt(0)];
@@ -31,6 +33,7 @@ export function likeFinder(name: string): LikeFinder {
       if (changes > most || (changes === most && found !== undefined && found < known)) return true;
       // Names that differ in their numbers alone are of one series, and as a rule each is meant as it is.
       if (lettersOf(known) === letters && withoutZeros(known) !== number) return true;
+      if (hasOtherWord(name, known)) return true;
       found = known;
       most = changes;
       return true;
@@ -38,6 +41,19 @@ export function likeFinder(name: string): LikeFinder {
     found: () => found,
   };
 }
+
+/** Whether a word of one is no misspelling of that of the other: `CUSTOM_GPU_A10` and `CUSTOM_GPU_V100` are two things. */
+function hasOtherWord(name: string, known: string): boolean {
+  const [words, others] = [wordsOf(name), wordsOf(known)];
+  if (words.length !== others.length) return false;
+  return words.some((word, at) => {
+    const other = others[at] as string;
+    const most = Math.max(1, Math.floor(word.length / CHARACTERS_FOR_CHANGE));
+    return word !== other && (word.length < LEAST_TYPED || changesBetween(word, other, most) > most);
+  });
+}
+
+const wordsOf = (name: string): string[] => name.split(/[^\p{L}\p{N}]+/u);
 
 /** In how many characters they differ: two neighbours that are swapped, where they differ first, count as one. */
 function changesBetween(name: string, known: string, most: number): number {
