@@ -6,7 +6,7 @@ import { effort } from '../fitting/effort.ts';
 import { fit } from '../fitting/fit.ts';
 import type { RequestSpec } from '../messages/common.ts';
 import { isSoft } from '../placement/groups.ts';
-import { roomForAll, roomTogether } from './explaining/room-together.ts';
+import { mayHoldAll, roomForAll, roomTogether } from './explaining/room-together.ts';
 import { groupAllows } from './group-rules.ts';
 import { best, bestOfAll, byChance, type Ranked, rankedAmong, rankedOf } from './picking.ts';
 import { type Fleet, shapeOf } from './ranking/ranking.ts';
@@ -101,10 +101,13 @@ function pickTogether(
   const { spec, groupAt } = request;
   const endOfLooks = effort.looks + MAX_LOOKS_AT_ROOM;
   const roots = rootsOf(groups, spec.instanceGroup?.id ?? '');
+  const several = roots.length === 0 && count > 1 ? mayHoldAll(fleet, request, count) : undefined;
+  const full = new Set<string>();
   let isAnyHardToTell = false;
   const isRoom = (root: string) => {
     const room = roomTogether(fleet, request, root, count, endOfLooks);
     isAnyHardToTell ||= room === undefined;
+    if (room === false) full.add(root);
     return room;
   };
   const bestAmong = (some: readonly string[], lacksRoom: (root: string) => boolean) =>
@@ -116,9 +119,11 @@ function pickTogether(
   const pick = (lacksRoom: (root: string) => boolean) =>
     roots.length > 0
       ? bestAmong(roots, lacksRoom)
-      : best(fleet, request, (root) => skip(root) || lacksRoom(root), seed);
+      : best(fleet, request, (root) => skip(root) || lacksRoom(root), seed, several);
   // Of one that was not counted to the end the claims decide: only where none is known to have room.
-  return pick((root) => isRoom(root) !== true) ?? (isAnyHardToTell ? pick(isFull) : null);
+  const found = pick((root) => isRoom(root) !== true) ?? (isAnyHardToTell ? pick(isFull) : null);
+  for (const root of full) several?.refuse(root);
+  return found;
 }
 
 function pickSoftly(

@@ -8,6 +8,7 @@ import { refusedBy } from './filters/filter.ts';
 import { before } from './ranking/heap.ts';
 import { lookAgainFor } from './ranking/judging.ts';
 import { type Fleet, lateFiltersOf, shapeOf } from './ranking/ranking.ts';
+import type { Several } from './ranking/several.ts';
 import type { Choice, Shape, Weighed } from './ranking/shape.ts';
 import { HEARINGS, type Hearing } from './ranking/stands.ts';
 import type { Request } from './request.ts';
@@ -37,8 +38,15 @@ type Eligible = NonNullable<Choice['isEligible']>;
  * weighs, if there is any there; one of a silent cell or placement shard, which may take its time, only if there is no
  * other at all.
  * @param seed Makes chance repeatable: the same seed picks the same of the best few.
+ * @param several The only hosts that may do, where there must be room for several at once.
  */
-export function best(fleet: Fleet, request: Request, skip: (root: string) => boolean, seed = ''): Ranked | null {
+export function best(
+  fleet: Fleet,
+  request: Request,
+  skip: (root: string) => boolean,
+  seed = '',
+  several?: Several,
+): Ranked | null {
   const { rankings, view } = fleet;
   const shape = shapeOf(fleet, request);
   const accept = acceptedBy(fleet, request, skip);
@@ -59,7 +67,7 @@ export function best(fleet: Fleet, request: Request, skip: (root: string) => boo
         hearingOf(view, one.root) === hearing && eligible?.(one.cell) !== false && accept(one);
       return byChance(among(shape, named, isEligible).slice(0, rankings.pickAmong), rankings.salt, seed);
     }
-    const choice: Choice = { hearings: [hearing], cells, isEligible: eligible };
+    const choice: Choice = { hearings: [hearing], cells, isEligible: eligible, several };
     if (rankings.pickAmong === Number.POSITIVE_INFINITY) {
       return shape.anyOf(choice, accept, drawer(`${rankings.salt} ${seed}`));
     }

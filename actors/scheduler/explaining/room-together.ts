@@ -1,15 +1,16 @@
 // Whether one host has room for several instances of a request at once. What is found out of a host is kept with its
 // weighing, for it is asked of very many hosts and by many requests; it is weighed anew when it changes.
 
-import { effort } from '../../fitting/effort.ts';
+import { effort, spend } from '../../fitting/effort.ts';
 import { MAX_LOOKS_TO_COUNT, mostTimes, timesIn } from '../../fitting/fit-times.ts';
 import { keepsTogether } from '../../placement/groups.ts';
 import type { FilterRefusal } from '../filters/filter.ts';
 import { membersAllowed } from '../group-rules.ts';
 import { instancesLeft } from '../instance-room.ts';
-import { type Fleet, shapeOf } from '../ranking/ranking.ts';
+import { type Fleet, shapeOf, shapeToldByNumbers } from '../ranking/ranking.ts';
+import type { Several } from '../ranking/several.ts';
 import type { Request } from '../request.ts';
-import { treeOf } from '../view/view.ts';
+import { treeOf, type ViewHost } from '../view/view.ts';
 import { factsOf } from '../view/view-hosts.ts';
 
 /** What a record names where it was not counted which hosts have room for all that keep together. */
@@ -27,6 +28,24 @@ export const noRoomTogether = (count: number, host: string): FilterRefusal => ({
 export const roomTogether: typeof roomForAll = (fleet, request, root, count, endOfLooks) =>
   // What is ranked has room for one.
   count === 1 || !keepsTogether(request.spec) || roomForAll(fleet, request, root, count, endOfLooks);
+
+/**
+ * Those of the hosts that are ranked that have room for so many at once, as far as that is told without counting. Undefined
+ * where each must be asked: requests that are ranked alike may be limited in different ways.
+ */
+export function mayHoldAll(fleet: Fleet, request: Request, count: number): Several | undefined {
+  const { rankings, view } = fleet;
+  if (rankings.limits.some(({ late }) => late === true)) return undefined;
+  const isLimited = rankings.limits.length > 0;
+  const isAsMany = (root: string) => {
+    const tree = treeOf(view, root);
+    if (mostTimes(request.spec, tree) < count) return false;
+    if (!isLimited) return true;
+    return instancesLeft(rankings, request, factsOf(view, view.hosts.get(root) as ViewHost, tree)) >= count;
+  };
+  const shape = isLimited ? shapeOf(fleet, request) : shapeToldByNumbers(fleet, request);
+  return shape.severalOf(count, isAsMany, !isLimited);
+}
 
 /** Whether all hosts together have as much as so many instances need, as far as that is told at once: what is left over on each may fit none. */
 export function isEnoughFor(fleet: Fleet, request: Request, count: number): boolean {
@@ -57,9 +76,11 @@ export function roomForAll(
   if (host === undefined) return false;
   const ranked = shapeOf(fleet, request).current.get(root);
   // Asked of every host, of several requests: what is known is not looked at again.
-  if (ranked !== undefined && count >= ranked.tooMany) return false;
+  if (ranked !== undefined && count >= ranked.tooMany) return refusedAtOnce();
   const tree = treeOf(view, root);
-  if (rankings.limits.length > 0 && instancesLeft(rankings, request, factsOf(view, host, tree)) < count) return false;
+  if (rankings.limits.length > 0 && instancesLeft(rankings, request, factsOf(view, host, tree)) < count) {
+    return refusedAtOnce();
+  }
   const known = ranked?.holds ?? null;
   if (known !== null) {
     if (known.times >= count) return true;
@@ -67,7 +88,7 @@ export function roomForAll(
   }
   const most = ranked?.most ?? mostTimes(request.spec, tree);
   if (ranked !== undefined) ranked.most = most;
-  if (most < count) return false;
+  if (most < count) return refusedAtOnce();
   if (effort.looks > endOfLooks) return undefined;
   const endOfThis = effort.looks + MAX_LOOKS_TO_COUNT;
   const times = timesIn(request.spec, tree, count, true, endOfThis);
@@ -77,4 +98,10 @@ export function roomForAll(
     if (isWhole && times < count) ranked.tooMany = times + 1;
   }
   return isWhole ? times >= count : undefined;
+}
+
+/** To refuse a host without counting is a look at it all the same. */
+function refusedAtOnce(): false {
+  spend(1);
+  return false;
 }

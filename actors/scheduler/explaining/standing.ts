@@ -1,24 +1,22 @@
 // How all hosts stand to a request: which fit, what refuses the others, and which of those came nearest. The ranking keeps
-// the figures anyway; only what it does not go by is asked of each host that it has.
+// the figures anyway; what it does not go by is counted of the hosts that it has, see refused-late.ts.
 
-import { effort } from '../../fitting/effort.ts';
 import { fit } from '../../fitting/fit.ts';
-import { MAX_LOOKS_TO_COUNT } from '../../fitting/fit-times.ts';
 import type { RequestSpec } from '../../messages/common.ts';
 import type { RefusedHosts } from '../../messages/decision.ts';
 import { keepsTogether } from '../../placement/groups.ts';
 import { present } from '../../present.ts';
 import { type Asked, refusedBy } from '../filters/filter.ts';
-import { toldMisfitOfGroup } from '../group-rules.ts';
-import { Census, type Counted, type NearHost } from '../ranking/census.ts';
-import { allFiltersFor, hardToTell, judge } from '../ranking/judging.ts';
+import type { Counted, NearHost } from '../ranking/census.ts';
+import { allFiltersFor, judge } from '../ranking/judging.ts';
 import { type Fleet, lateFiltersOf, shapeOf } from '../ranking/ranking.ts';
 import type { Request } from '../request.ts';
 import { silentOf } from '../view/silence.ts';
 import { treeOf, type View, type ViewHost } from '../view/view.ts';
 import { factsOf } from '../view/view-hosts.ts';
 import { isMoreInTheWay } from './more-obstacles.ts';
-import { NO_ROOM_TOGETHER, noRoomTogether, roomTogether } from './room-together.ts';
+import { refusedLate } from './refused-late.ts';
+import { NO_ROOM_TOGETHER } from './room-together.ts';
 
 /** How all hosts stand to a request. */
 export interface Standing {
@@ -41,21 +39,10 @@ export function standing(fleet: Fleet, request: Request, count: number): Standin
   let fits = current.size;
   let isWhole = true;
   if (late.length > 0 || request.spec.instanceGroup !== undefined) {
-    const lately = new Census();
-    const endOfLooks = effort.looks + MAX_LOOKS_TO_COUNT;
-    const lackOfRoom = (host: ViewHost, root: string) => {
-      const isRoom = roomTogether(fleet, request, root, count, endOfLooks);
-      if (isRoom === undefined) isWhole = false;
-      return isRoom === true ? null : isRoom === false ? noRoomTogether(count, host.host) : hardToTell(host);
-    };
-    for (const root of [...current.keys()]) {
-      const host = view.hosts.get(root) as ViewHost;
-      const by = refusedBy(late, factsOf(view, host, treeOf(view, root)));
-      const refusal = by?.refusal ?? toldMisfitOfGroup(view, request.spec, root) ?? lackOfRoom(host, root);
-      if (refusal !== null) lately.refuse(root, { ...refusal, short: undefined });
-    }
-    fits -= lately.hosts;
-    refused.push(...lately.counted());
+    const lately = refusedLate(fleet, request, count);
+    isWhole = lately.isWhole;
+    fits -= lately.census.hosts;
+    refused.push(...lately.census.counted());
     refused.sort((one, other) => other.hosts - one.hosts);
   }
   const told = { hosts: view.hosts.size, fits, refused: refusedHosts(view, refused, late) };

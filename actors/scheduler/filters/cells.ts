@@ -1,15 +1,16 @@
 // Cells that a request wants its host in, or not in.
 
 import type { Where } from '../../messages/where.ts';
-import type { Filter } from './filter.ts';
+import type { NamingFilter } from './filter.ts';
 
-export const cells: Filter<Where> = {
+export const cells: NamingFilter<Where> = {
   name: 'cells',
   late: true,
   ignoresStats: true,
   goesBy({ where }) {
     return where?.cells === undefined && where?.avoidCells === undefined ? undefined : where;
   },
+  named: () => [],
   refusal({ cell, host }, { cells: wanted, avoidCells: avoided }) {
     if (wanted !== undefined && !wanted.includes(cell)) {
       return { code: 'not-in-cell', message: `host '${host}' is in cell '${cell}', not in ${wanted.join(', ')}` };

@@ -4,13 +4,14 @@
 import { someOf } from '../../messages/advice.ts';
 import type { Provider } from '../../placement/providers.ts';
 import type { Company } from '../request.ts';
-import type { Filter } from './filter.ts';
+import type { NamingFilter } from './filter.ts';
 
-export const company: Filter<Company> = {
+export const company: NamingFilter<Company> = {
   name: 'company',
   late: true,
   ignoresStats: true,
   goesBy: (request) => request.company,
+  named: ({ near = [], far }) => [...near, ...far],
   refusal({ host, tree }, { near, far, nearTo = [], farFrom }) {
     const root = (tree[0] as Provider).spec.id;
     if (near !== undefined && !near.has(root)) {

@@ -78,6 +78,18 @@ export interface LimitFilter extends Filter {
   limitedBy(host: HostFacts, more: number): readonly string[];
 }
 
+/**
+ * A filter that is asked late and goes by nothing of a host but its cell and whether the request names it: of all hosts of
+ * one cell that are not named it says the same, so one of them answers for all.
+ */
+export interface NamingFilter<Part = unknown> extends Filter<Part> {
+  /** The roots of the hosts that a request names. */
+  named(part: Part): Iterable<string>;
+}
+
+export const isNamingFilter = (filter: Filter): filter is NamingFilter =>
+  'named' in filter && typeof filter.named === 'function';
+
 /** A filter with the part of a request that it is to go by. */
 export interface Asked {
   readonly filter: Filter;

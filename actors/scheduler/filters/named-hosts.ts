@@ -3,15 +3,16 @@
 import type { TreeConditions } from '../../messages/common.ts';
 import type { Provider } from '../../placement/providers.ts';
 import { notTheRoot } from '../../placement/tree-conditions.ts';
-import type { Filter } from './filter.ts';
+import type { NamingFilter } from './filter.ts';
 
-export const namedHosts: Filter<TreeConditions> = {
+export const namedHosts: NamingFilter<TreeConditions> = {
   name: 'named-hosts',
   late: true,
   ignoresStats: true,
   goesBy({ spec: { tree } }) {
     return tree?.oneOf === undefined && tree?.noneOf === undefined ? undefined : tree;
   },
+  named: ({ oneOf = [], noneOf = [] }) => [...oneOf, ...noneOf],
   refusal({ cell, host, tree: [root] }, conditions) {
     const refusal = notTheRoot(conditions, root as Provider);
     if (refusal === null) return null;

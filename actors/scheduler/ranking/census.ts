@@ -65,15 +65,17 @@ export class Census {
   /** How many are refused. */
   hosts = 0;
 
-  refuse(root: string, obstacle: Obstacle): void {
+  /** @param hosts How many are refused in this way, where one stands for others that are like it. */
+  refuse(root: string, obstacle: Obstacle, hosts = 1): void {
+    if (hosts === 0) return;
     const key = keyOf(obstacle);
     let reason = this.#reasons.get(key);
     if (reason === undefined) {
       reason = { ...reasonOf(obstacle), hosts: 0, nearest: undefined };
       this.#reasons.set(key, reason);
     }
-    this.hosts += 1;
-    reason.hosts += 1;
+    this.hosts += hosts;
+    reason.hosts += hosts;
     const { short } = obstacle;
     if (short !== undefined && isNearer(reason.nearest, root, short)) reason.nearest = { root, short };
   }

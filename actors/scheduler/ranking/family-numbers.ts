@@ -8,6 +8,8 @@ import { type Column, type Family, OF_COLUMN } from './families.ts';
 /** A resource class of a request, as its family knows it. */
 interface Demand {
   readonly amount: number;
+  /** How much of it a host must have: as much again for each of several at once. */
+  readonly total: number;
   readonly column: Column;
   /** Where boxes have their bounds of its measures. */
   readonly at: number;
@@ -19,11 +21,13 @@ export interface Member {
   readonly demands: readonly Demand[];
 }
 
-export function memberOf(known: Family, { groups }: RequestSpec): Member {
+/** @param count For how many instances at once hosts must have room. They are weighed with what one of them takes. */
+export function memberOf(known: Family, { groups }: RequestSpec, count = 1): Member {
   const { resources } = groups[0] as ResourceGroup;
   const demands = Object.keys(resources).map((resourceClass): Demand => {
     const column = known.columns.find((one) => one.resourceClass === resourceClass) as Column;
-    return { amount: resources[resourceClass] as number, column, at: 2 * column.at };
+    const amount = resources[resourceClass] as number;
+    return { amount, total: count * amount, column, at: 2 * column.at };
   });
   return { known, demands };
 }
@@ -34,8 +38,8 @@ export const LACKS_NOTHING = -1;
 /** The first class that a host cannot give as much of as is asked, by its place. */
 export function lackOn({ demands }: Member, slot: number): number {
   for (let place = 0; place < demands.length; place += 1) {
-    const { amount, column } = demands[place] as Demand;
-    if (amount > (column.free[slot] as number) || amount > (column.maxUnit[slot] as number)) return place;
+    const { amount, total, column } = demands[place] as Demand;
+    if (total > (column.free[slot] as number) || amount > (column.maxUnit[slot] as number)) return place;
   }
   return LACKS_NOTHING;
 }
@@ -47,9 +51,9 @@ export const NO_ROOM = Number.NEGATIVE_INFINITY;
 export function weightIn({ known: { said }, demands }: Member, slot: number): number {
   // As `freeShare` says.
   let least = 1;
-  for (const { amount, column } of demands) {
+  for (const { amount, total, column } of demands) {
     const free = column.free[slot] as number;
-    if (amount > free || amount > (column.maxUnit[slot] as number)) return NO_ROOM;
+    if (total > free || amount > (column.maxUnit[slot] as number)) return NO_ROOM;
     const share = (free - amount) / (column.capacity[slot] as number);
     if (share < least) least = share;
   }
@@ -101,9 +105,9 @@ const ROUNDED_BY = 1e-9;
 export function mostIn({ known: { said }, demands }: Member, { bounds, count }: Box): number {
   if (count === 0) return NO_ROOM;
   let least = 1;
-  for (const { amount, at } of demands) {
+  for (const { amount, total, at } of demands) {
     const free = bounds[at + MOST.free] as number;
-    if (amount > free || amount > (bounds[at + MOST.maxUnit] as number)) return NO_ROOM;
+    if (total > free || amount > (bounds[at + MOST.maxUnit] as number)) return NO_ROOM;
     const largest = bounds[at + MOST.capacity] as number;
     const share =
       bounds[at + LEAST.capacity] === largest

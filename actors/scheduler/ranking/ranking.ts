@@ -186,6 +186,19 @@ export function shapeOf(fleet: Fleet, request: Request): Shape {
   return shape;
 }
 
+/**
+ * The same, with a family if it may have one: how many instances at once a host has room for is asked of all hosts, and for
+ * any number of them numbers tell that.
+ */
+export function shapeToldByNumbers(fleet: Fleet, request: Request): Shape {
+  const { rankings } = fleet;
+  const shape = shapeOf(fleet, request);
+  const asked = askedBy(rankings, request);
+  if (shape.member !== null || familyOf(fleet, asked, true) === null) return shape;
+  rankings.shapes.delete(asked.key);
+  return shapeOf(fleet, request);
+}
+
 /** Keeps a new ranking, and lets go of those that were used longest ago where there are too many, or too large ones. */
 function keep({ shapes, maxShapes }: Rankings, key: string, shape: Shape): void {
   shapes.delete(key);
@@ -199,7 +212,7 @@ function keep({ shapes, maxShapes }: Rankings, key: string, shape: Shape): void 
   }
 }
 
-const takenBy = ({ own, weighings }: Shape): number => own.size + FOR_EACH_WEIGHING * weighings;
+const takenBy = ({ size, weighings }: Shape): number => size + FOR_EACH_WEIGHING * weighings;
 
 /** All hosts by their numbers, as they are now. */
 function slotsOf(rankings: Rankings, view: View): Slots {
@@ -214,8 +227,11 @@ function slotsOf(rankings: Rankings, view: View): Slots {
   return rankings.slots;
 }
 
-/** The family of a request; null where it is the only one of it so far: to look at hosts for it alone is less. */
-function familyOf({ rankings, view }: Fleet, asked: AskedOf): Family | null {
+/**
+ * The family of a request; null where it is the only one of it so far: to look at hosts for it alone is less.
+ * @param isWanted Whether it is of use to a single one.
+ */
+function familyOf({ rankings, view }: Fleet, asked: AskedOf, isWanted = false): Family | null {
   const { families, alone, shapes, maxShapes } = rankings;
   const key = familyKeyOf(asked, ...partsOf(asked));
   if (key === undefined) return null;
@@ -226,7 +242,8 @@ function familyOf({ rankings, view }: Fleet, asked: AskedOf): Family | null {
   }
   const other = alone.get(key);
   alone.delete(key);
-  if (other === undefined || other === asked.key || !makesRoom(rankings, view)) {
+  const isAlone = other === undefined || other === asked.key;
+  if ((isAlone && !isWanted) || !makesRoom(rankings, view)) {
     alone.set(key, asked.key);
     if (alone.size > maxShapes) alone.delete(alone.keys().next().value as string);
     return null;
@@ -235,7 +252,7 @@ function familyOf({ rankings, view }: Fleet, asked: AskedOf): Family | null {
   families.set(key, family);
   noteUsed(rankings, family);
   // The first was ranked by itself, and is to be one of them from now on.
-  shapes.delete(other);
+  if (other !== undefined) shapes.delete(other);
   return family;
 }
 

@@ -16,6 +16,7 @@ import type { Family } from './families.ts';
 import { KIND } from './family-hosts.ts';
 import { LACKS_NOTHING, lackOn, type Member, memberOf, mostIn, NO_ROOM, weightIn } from './family-numbers.ts';
 import { before, type Entry, type Heap } from './heap.ts';
+import { type RankedHosts, Several } from './several.ts';
 import { HEARINGS, type Hearing, type Refusing, Stands } from './stands.ts';
 import { Tally } from './tally.ts';
 
@@ -68,6 +69,8 @@ export interface Choice {
   readonly cells?: readonly string[] | undefined;
   /** And only of such; undefined: any cell will do. */
   readonly isEligible?: ((cell: string) => boolean) | undefined;
+  /** And only those of these; undefined: of all that fit. */
+  readonly several?: Several | undefined;
 }
 
 /** What the family has counted for a shape. */
@@ -80,7 +83,7 @@ interface Told {
   readonly refusing: readonly Refusing[];
 }
 
-export class Shape implements RankedBy, RankedNow {
+export class Shape implements RankedBy, RankedNow, RankedHosts {
   readonly spec: RequestSpec;
   readonly filters: readonly Asked[];
   readonly weighers: readonly AskedWeigher[];
@@ -107,6 +110,8 @@ export class Shape implements RankedBy, RankedNow {
     string,
     { readonly slot: number; readonly version: number; readonly lacksMore: boolean }
   >();
+  /** By how many instances at once; those that were used longest ago come first. */
+  readonly #several = new Map<number, Several>();
   readonly #view: View;
   readonly #countsRefusals: boolean;
 
@@ -185,7 +190,7 @@ export class Shape implements RankedBy, RankedNow {
   /** Up to `most` hosts that fit and are accepted, best first. */
   bestOf(choice: Choice, most: number, accept: (one: Weighed) => boolean): Weighed[] {
     const isAccepted = (slot: number) => accept(this.weighed(slot));
-    const isOfAll = choice.cells === undefined && choice.isEligible === undefined;
+    const isOfAll = choice.cells === undefined && choice.isEligible === undefined && choice.several === undefined;
     const found =
       isOfAll && this.#view.silentShards.size === 0
         ? this.#front.bestOf(() => this.#among(choice), most, isAccepted)
@@ -194,12 +199,23 @@ export class Shape implements RankedBy, RankedNow {
   }
 
   /** A host is ranked in another way though it has not changed. */
-  forgetFront(): void {
+  rankedAnew(slot: number): void {
     this.#front.forget();
+    for (const several of this.#several.values()) several.look(slot);
   }
 
-  #among({ hearings, cells, isEligible }: Choice): Among {
-    const { own, member } = this;
+  /** Those of the hosts that fit that have room for several at once, as far as numbers tell. */
+  severalOf(count: number, isAsMany: (root: string) => boolean, areNumbersAll: boolean): Several {
+    let several = this.#several.get(count);
+    this.#several.delete(count);
+    if (several?.follow() !== true) several = new Several(this, this.#view, count, isAsMany, areNumbersAll);
+    this.#several.set(count, several);
+    if (this.#several.size > MAX_SEVERAL) this.#several.delete(this.#several.keys().next().value as number);
+    return several;
+  }
+
+  #among({ hearings, cells, isEligible, several }: Choice): Among {
+    const { own, member } = several ?? this;
     const named = cells === undefined ? undefined : [...new Set(cells)];
     const heaps: Heap[] = [];
     const boxes: Box[] = [];
@@ -221,8 +237,8 @@ export class Shape implements RankedBy, RankedNow {
    * @param draw A number below the one that it is given, another one each time.
    */
   anyOf(choice: Choice, accept: (one: Weighed) => boolean, draw: (below: number) => number): Weighed | undefined {
-    const { heaps, boxes: all } = this.#among(choice);
-    const boxes = all.filter((box) => mostIn(this.member as Member, box) !== NO_ROOM);
+    const { heaps, boxes: all, member } = this.#among(choice);
+    const boxes = all.filter((box) => mostIn(member as Member, box) !== NO_ROOM);
     const counts = [...heaps.map(({ slots }) => slots.length), ...boxes.map(({ count }) => count)];
     const hosts = counts.reduce((sum, count) => sum + count, 0);
     for (let draws = 0; hosts > 0 && draws < MAX_DRAWS; draws += 1) {
@@ -233,7 +249,10 @@ export class Shape implements RankedBy, RankedNow {
       const slot = heap?.slots[position] ?? hostAt(boxes[place - heaps.length] as Box, position);
       if (this.isRanked(slot) && accept(this.weighed(slot))) return this.weighed(slot);
     }
-    const slots = [...heaps.flatMap((heap) => heap.slots), ...boxes.flatMap((box) => this.#slotsWithRoom(box))];
+    const slots = [
+      ...heaps.flatMap((heap) => heap.slots),
+      ...boxes.flatMap((box) => slotsWithRoom(member as Member, box)),
+    ];
     const accepted = slots.filter((slot) => accept(this.weighed(slot)));
     return accepted.length === 0 ? undefined : this.weighed(accepted[draw(accepted.length)] as number);
   }
@@ -242,6 +261,16 @@ export class Shape implements RankedBy, RankedNow {
   fitsIn(cell: string): number {
     const own = HEARINGS.reduce((sum, hearing) => sum + (this.own.heapOf(hearing, cell)?.slots.length ?? 0), 0);
     return own + (this.#toldByFamily()?.fitsIn.get(cell) ?? 0);
+  }
+
+  /** The cells of the hosts that fit, each once, and perhaps others. */
+  cells(): ReadonlySet<string> {
+    const cells = new Set<string>();
+    for (const hearing of HEARINGS) {
+      for (const { cell } of this.own.heaps(hearing)) cells.add(cell);
+      for (const { cell } of this.member?.known.hosts.placesOf(hearing) ?? []) cells.add(cell);
+    }
+    return cells;
   }
 
   /** What refuses hosts. */
@@ -327,25 +356,16 @@ export class Shape implements RankedBy, RankedNow {
     return this.#told;
   }
 
-  /** The hosts of a box that fit. */
-  #slotsWithRoom(box: Box): number[] {
-    const member = this.member as Member;
-    const found: number[] = [];
-    const gather = (one: Box): void => {
-      if (mostIn(member, one) === NO_ROOM) return;
-      const { division, slots } = one;
-      for (const slot of slots ?? []) if (lackOn(member, slot) === LACKS_NOTHING) found.push(slot);
-      if (division === null) return;
-      gather(division.lower);
-      gather(division.upper);
-    };
-    gather(box);
-    return found;
-  }
-
   /** How many weighings are kept. */
   get weighings(): number {
     return this.#weighed.size;
+  }
+
+  /** For how many hosts there is room in what is kept of them. */
+  get size(): number {
+    let { size } = this.own;
+    for (const { own } of this.#several.values()) size += own.size;
+    return size;
   }
 
   /** The slots of all that fit. */
@@ -354,10 +374,25 @@ export class Shape implements RankedBy, RankedNow {
     if (this.member === null) return;
     for (const hearing of HEARINGS) {
       for (const { boxes } of this.member.known.hosts.placesOf(hearing)) {
-        if (boxes.root !== null) yield* this.#slotsWithRoom(boxes.root);
+        if (boxes.root !== null) yield* slotsWithRoom(this.member, boxes.root);
       }
     }
   }
+}
+
+/** The hosts of a box that fit. */
+function slotsWithRoom(member: Member, box: Box): number[] {
+  const found: number[] = [];
+  const gather = (one: Box): void => {
+    if (mostIn(member, one) === NO_ROOM) return;
+    const { division, slots } = one;
+    for (const slot of slots ?? []) if (lackOn(member, slot) === LACKS_NOTHING) found.push(slot);
+    if (division === null) return;
+    gather(division.lower);
+    gather(division.upper);
+  };
+  gather(box);
+  return found;
 }
 
 /** Whether more stands in the way of a host that came nearest, and whether that is known until the host changes. */
@@ -371,6 +406,9 @@ const MAX_ASKED = 16;
 
 /** So many weighings are kept whether they are true or not. */
 const MIN_WEIGHED = 16;
+
+/** Of how many numbers of instances at once it is kept which hosts have room. */
+const MAX_SEVERAL = 4;
 
 /** How often any host is drawn, before those that are accepted are gathered. */
 const MAX_DRAWS = 64;

@@ -16,6 +16,8 @@ export interface Lacking {
 /** A class that is asked for, and what is known of those that lack it. */
 interface Asked {
   readonly amount: number;
+  /** How much of it a host must have. */
+  readonly total: number;
   /** Where boxes have their bounds of its measures. */
   readonly at: number;
   readonly column: Column;
@@ -39,7 +41,7 @@ export class Tally {
 
   constructor({ known, demands }: Member) {
     this.#ties = known.slots.commonTies;
-    this.#asked = demands.map(({ amount, column, at }): Asked => {
+    this.#asked = demands.map(({ amount, total, column, at }): Asked => {
       const { resourceClass: about } = column;
       const lack = (code: string, isBeyondUnit: boolean): Lack => {
         const reason = { code, about, message: undefined };
@@ -47,6 +49,7 @@ export class Tally {
       };
       return {
         amount,
+        total,
         at,
         column,
         short: lack('exceeds-capacity', false),
@@ -76,11 +79,11 @@ export class Tally {
     const { bounds, division } = box;
     for (let place = from; place < classes; place += 1) {
       const asked = this.#asked[place] as Asked;
-      const { amount, at } = asked;
+      const { amount, total, at } = asked;
       const isAllowed = amount <= (bounds[at + LEAST.maxUnit] as number);
-      if (isAllowed && amount <= (bounds[at + LEAST.free] as number)) continue;
+      if (isAllowed && total <= (bounds[at + LEAST.free] as number)) continue;
       if (amount > (bounds[at + MOST.maxUnit] as number)) return this.#countLacking(box, asked, asked.beyondUnit);
-      if (isAllowed && amount > (bounds[at + MOST.free] as number)) return this.#countLacking(box, asked, asked.short);
+      if (isAllowed && total > (bounds[at + MOST.free] as number)) return this.#countLacking(box, asked, asked.short);
       if (division === null) return this.#countEach(place, classes, box.slots as number[]);
       return this.#countFrom(place, classes, division.lower) + this.#countFrom(place, classes, division.upper);
     }
@@ -93,9 +96,9 @@ export class Tally {
       let place = from;
       for (; place < classes; place += 1) {
         const asked = this.#asked[place] as Asked;
-        const { amount, column } = asked;
+        const { amount, total, column } = asked;
         const isBeyondUnit = amount > (column.maxUnit[slot] as number);
-        if (!isBeyondUnit && amount <= (column.free[slot] as number)) continue;
+        if (!isBeyondUnit && total <= (column.free[slot] as number)) continue;
         const lack = isBeyondUnit ? asked.beyondUnit : asked.short;
         lack.hosts += 1;
         this.#comeNear(slot, asked, lack);
@@ -114,9 +117,9 @@ export class Tally {
   }
 
   #seekNearest({ bounds, commonTie, division, slots }: Box, asked: Asked, lack: Lack): void {
-    const { amount, at } = asked;
+    const { at } = asked;
     const left = Math.floor(bounds[at + MOST.free] as number);
-    const least = shortBy(amount, lack.isBeyondUnit, left, bounds[at + MOST.maxUnit] as number);
+    const least = shortBy(asked, lack.isBeyondUnit, left, bounds[at + MOST.maxUnit] as number);
     if (least > lack.least || (least === lack.least && commonTie >= lack.tie)) return;
     if (division === null) {
       for (const slot of slots as number[]) this.#comeNear(slot, asked, lack);
@@ -130,9 +133,10 @@ export class Tally {
     this.#seekNearest(isUpperFirst ? lower : upper, asked, lack);
   }
 
-  #comeNear(slot: number, { amount, column: { capacity, used, maxUnit } }: Asked, lack: Lack): void {
+  #comeNear(slot: number, asked: Asked, lack: Lack): void {
+    const { capacity, used, maxUnit } = asked.column;
     const left = Math.floor(capacity[slot] as number) - (used[slot] as number);
-    const short = shortBy(amount, lack.isBeyondUnit, left, maxUnit[slot] as number);
+    const short = shortBy(asked, lack.isBeyondUnit, left, maxUnit[slot] as number);
     if (short > lack.least) return;
     const tie = this.#ties[slot] as number;
     if (short === lack.least && tie >= lack.tie) return;
@@ -143,6 +147,6 @@ export class Tally {
 }
 
 /** By how much an amount is too large, as misfit.ts says: amounts are whole, so of a capacity that is not no more can be had. */
-function shortBy(amount: number, isBeyondUnit: boolean, left: number, maxUnit: number): number {
-  return amount - (isBeyondUnit ? Math.max(0, Math.min(left, maxUnit)) : left);
+function shortBy({ amount, total }: Asked, isBeyondUnit: boolean, left: number, maxUnit: number): number {
+  return isBeyondUnit ? amount - Math.max(0, Math.min(left, maxUnit)) : total - left;
 }

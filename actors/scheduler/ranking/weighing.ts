@@ -84,7 +84,7 @@ export function weighAnew(fleet: Fleet, shape: Shape, root: string, isThorough: 
   const slot = shape.slots.of(root);
   if (slot === undefined) return;
   weigh(fleet, shape, slot, isThorough);
-  shape.forgetFront();
+  shape.rankedAnew(slot);
 }
 
 /** Weighs a host anew by all that is known of it. */
