@@ -32,6 +32,7 @@ const MAX_STRAIGHT_LOOKS = 1_000;
 const MAX_THOROUGH_LOOKS = 20_000;
 
 interface Asked {
+  readonly spec: RequestSpec;
   readonly tree: readonly Provider[];
   readonly isolate: boolean;
   readonly subtrees: Subtrees | null;
@@ -90,7 +91,7 @@ export function serveAtOnce(
 /** Null: a choice can be served by none. */
 function askedBy(
   { choices, kinds, sameSubtree }: Plan,
-  { groupPolicy }: RequestSpec,
+  spec: RequestSpec,
   tree: readonly Provider[],
   preference: ServerPreference | undefined,
 ): Asked | null {
@@ -102,7 +103,7 @@ function askedBy(
   }
   const subtrees =
     sameSubtree.length === 0 ? null : subtreesOf(sameSubtree, choices, tree, ({ kind }) => options[kind] as Provider[]);
-  return { tree, isolate: groupPolicy === 'isolate', subtrees, preference, options };
+  return { spec, tree, isolate: spec.groupPolicy === 'isolate', subtrees, preference, options };
 }
 
 function straightlyServed(
@@ -176,14 +177,15 @@ function simplyServed(choices: readonly Choice[], asked: Asked, looks: number): 
 }
 
 /** The first of the preferred servers of a choice, or null. */
-function bestOf({ tree, preference, options }: Asked, served: readonly Served[], choice: Choice): Provider | null {
+function bestOf(asked: Asked, served: readonly Served[], choice: Choice): Provider | null {
+  const { preference, options } = asked;
   const allocations = preference === undefined || !choice.isNamed ? [] : allocationsOf(served);
   let best: Provider | null = null;
   let least = 0;
   for (const provider of options[choice.kind] as readonly Provider[]) {
     if (served.length > 0 && !hasRoomBeside(served, provider, choice)) continue;
     if (!choice.isNamed) return provider;
-    const left = leftBy(preference, tree, servedBy(served, provider), allocations, choice, provider);
+    const left = leftBy(asked, servedBy(served, provider), allocations, choice, provider);
     if (best !== null && left >= least) continue;
     best = provider;
     least = left;
@@ -199,7 +201,7 @@ function isServed(search: Search): boolean {
 }
 
 function newSearch(
-  { tree, isolate, subtrees, preference, options }: Asked,
+  { spec, tree, isolate, subtrees, preference, options }: Asked,
   order: readonly Choice[],
   looks: number,
   twins: Search['twins'],
@@ -207,6 +209,7 @@ function newSearch(
   const barred: Provider[][] = [];
   for (const _ of options) barred.push([]);
   return {
+    spec,
     tree,
     isolate,
     subtrees,
@@ -329,13 +332,13 @@ function areEnough({ isolate, open, served, serving }: Search, choice: Choice, s
 
 /** Servers in the order in which they are tried: for a class of the unnamed group that of the tree, the host first. */
 function preferred(search: Search, choice: Choice, servers: readonly Provider[]): readonly Provider[] {
-  const { tree, served, serving, preference } = search;
+  const { served, serving, preference } = search;
   if (!choice.isNamed || servers.length < 2) return servers;
   const allocations = preference === undefined ? [] : allocationsOf(served);
   const ranked: Rated[] = [];
   for (const provider of servers) {
     const beside = serving.has(provider) ? served : NOTHING;
-    ranked.push({ provider, left: leftBy(preference, tree, beside, allocations, choice, provider) });
+    ranked.push({ provider, left: leftBy(search, beside, allocations, choice, provider) });
   }
   ranked.sort(byLeft);
   return ranked.map(providerOf);
@@ -349,8 +352,7 @@ const providerOf = ({ provider }: Rated): Provider => provider;
  * @param beside What is served, if the provider serves any of it.
  */
 function leftBy(
-  preference: ServerPreference | undefined,
-  tree: readonly Provider[],
+  { spec, tree, preference }: Asked,
   beside: readonly Served[],
   allocations: Allocation[],
   choice: Choice,
@@ -358,7 +360,7 @@ function leftBy(
 ): number {
   if (preference === undefined) return leftOf(beside, provider, choice);
   allocations.push({ provider: provider.spec.id, group: choice.group.name, resources: choice.resources });
-  const left = -preference({ tree, allocations }, provider);
+  const left = -preference({ spec, tree, allocations }, provider);
   allocations.pop();
   return left;
 }

@@ -1,6 +1,7 @@
 // What a host would give to a request, and which of its providers should.
 
 import type { Allocation } from '../../machines/instance-build.ts';
+import type { RequestSpec } from '../messages/common.ts';
 import type { Provider } from '../placement/providers.ts';
 
 /**
@@ -8,11 +9,17 @@ import type { Provider } from '../placement/providers.ts';
  * sooner it is tried, equals in the order of the tree. The allocation in question is the offer's last; those
  * before it are of the groups that are served already.
  */
-export type ServerPreference = (offer: Offer, server: Provider) => number;
+export type ServerPreference = (offer: PartialOffer, server: Provider) => number;
 
 /** What a host would give. */
 export interface Offer {
   /** The tree of the host, the root first. */
   readonly tree: readonly Provider[];
   readonly allocations: readonly Allocation[];
+}
+
+/** What a host would give to the groups that are served already, and to the one in question. */
+export interface PartialOffer extends Offer {
+  /** All that is asked for, of which other groups may still be to be served. */
+  readonly spec: RequestSpec;
 }

@@ -4,6 +4,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { fit } from '../../../actors/fitting/fit.ts';
+import type { RequestSpec } from '../../../actors/messages/common.ts';
 import type { Provider } from '../../../actors/placement/providers.ts';
 import {
   deviceRequestOf,
@@ -152,6 +153,18 @@ test('fgd - a share goes to the device that it fragments least, not to the tight
   // Before: a third of 1,300 that are of no use to the whole one. After: a third of 900; the fall is 133.3.
   const expected = Math.trunc(100 / (1 + Math.exp(-(1_300 / 3 - 900 / 3) / 1_000))) / 100;
   assert.is(weigh({ tree, allocations } as never, null), expected);
+});
+
+test('fgd - of several shares each goes to the device that is left with least, and only one alone looks at each', () => {
+  const typical = typicalRequests([share(0, 400), share(0, 400), share(0, 1_000)]);
+  const { prefers } = fragmentationGradient(typical, MILLI_SCALE);
+  const tree = treeOf({ processorFree: 8_000, free: [1_000, 800, 300, 500, 600] });
+  const taken = (spec: RequestSpec) => devicesOf(fit(spec, tree, prefers));
+  assert.equal(taken(specOf(1_000, 1, 400)), [1], 'what is left serves a share of 400 again');
+  assert.equal(taken(specOf(1_000, 2, 400)), [3, 4]);
+  assert.equal(taken(specOf(1_000, 3, 400)), [3, 4, 1]);
+  assert.equal(taken({ ...specOf(1_000, 2, 250), groupPolicy: 'none' }), [2, 3]);
+  assert.equal(taken({ ...specOf(1_000, 2, 150), groupPolicy: 'none' }), [2, 2], 'what the first takes counts');
 });
 
 test('fgd - a host that the claim makes neither better nor worse stands exactly in the middle', () => {

@@ -133,6 +133,34 @@ test('GPU clustering - a device that shares have filled is of their class', () =
   );
 });
 
+test('GPU clustering - shares of several devices are of the class of as many whole ones, not of the shares of one', () => {
+  const policy = policyOf('gpu-clustering');
+  const tree = treeOf({ processorFree: 1_000, free: [1_000, 1_000, 1_000, 1_000] });
+  const score = (spec: RequestSpec) => scoreOf(policy, spec, tree);
+  place(policy, specOf(10, 2, 460), tree);
+  // 25 * (8000 - 3080) / 8000 = 15
+  assert.equal([specOf(10, 2, 460), specOf(10, 2), specOf(10, 1, 460), specOf(10, 1)].map(score), [90, 90, 15, 15]);
+  // It goes to the tightest device, which then has both classes.
+  place(policy, specOf(10, 1, 540), tree);
+  // 25 * (8000 - 2540) / 8000 = 17
+  assert.equal([specOf(10, 2, 460), specOf(10, 1, 460)].map(score), [50 + 17, 50 + 17]);
+});
+
+test('GPU clustering - what was given of a device is forgotten once it is idle', () => {
+  const policy = policyOf('gpu-clustering');
+  const tree = treeOf({ processorFree: 1_000, free: [1_000, 1_000] });
+  const [, first, second] = tree as [Provider, Provider, Provider];
+  place(policy, specOf(10, 2, 460), tree);
+  for (const { stocks } of [first, second]) for (const stock of stocks.values()) stock.used = 0;
+  // 25 * (8000 - 2000) / 8000 = 18
+  assert.is(scoreOf(policy, specOf(10, 1, 460), tree), 25 + 18);
+  place(policy, specOf(10, 1, 460), tree);
+  assert.equal(
+    [specOf(10, 1, 460), specOf(10, 2, 460)].map((spec) => scoreOf(policy, spec, tree)),
+    [75 + 20, 20],
+  );
+});
+
 test('GPU clustering - of what it was not told, a device that is used whole was taken by itself', () => {
   const tree = treeOf({ processorFree: 1_000, free: [0, 0, 1_000, 1_000] });
   const score = (spec: RequestSpec) => scoreOf(policyOf('gpu-clustering'), spec, tree);

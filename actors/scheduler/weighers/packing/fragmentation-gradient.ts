@@ -1,7 +1,9 @@
 // Fragmentation gradient descent: prefers the host, and in it the device, that the claim would make least fragmented,
 // or that it would mend most, after Weng et al., "Beware of Fragmentation" (USENIX ATC 2023).
 
-import type { Offer } from '../../../fitting/offer.ts';
+import type { Offer, PartialOffer } from '../../../fitting/offer.ts';
+import type { RequestSpec } from '../../../messages/common.ts';
+import { freeOf } from '../../../placement/inventory.ts';
 import type { Provider } from '../../../placement/providers.ts';
 import type { Weigher } from '../weigher.ts';
 import type { TypicalRequest } from './fragmentation.ts';
@@ -86,12 +88,34 @@ export function fragmentationGradient(typical: readonly TypicalRequest[], scale:
     multiplier: 1,
     ignoresStats: true,
     weigh,
-    /** Which device is to serve a share. Whole devices are alike, and taken in the order of the tree. */
+    /**
+     * Which device is to serve a share: for one alone each is weighed, and of several each goes where least is left. Whole
+     * devices are alike, and taken in the order of the tree.
+     */
     prefers(offer, server) {
       const amount = offer.allocations.at(-1)?.resources[scale.device];
-      return amount === undefined || amount === server.stocks.get(scale.device)?.capacity ? 0 : weigh(offer);
+      if (amount === undefined || amount === server.stocks.get(scale.device)?.capacity) return 0;
+      return isForSeveral(offer.spec, scale) ? -leftOf(offer, server, scale) : weigh(offer);
     },
   };
+}
+
+/** Whether a request asks for several devices, or shares of them. */
+function isForSeveral({ groups }: RequestSpec, { device }: PackingScale): boolean {
+  let devices = 0;
+  for (const { resources } of groups) {
+    if (resources[device] !== undefined) devices += 1;
+    if (devices > 1) return true;
+  }
+  return false;
+}
+
+/** What the offer leaves of a device. */
+function leftOf({ allocations }: PartialOffer, { spec, stocks }: Provider, { device }: PackingScale): number {
+  const stock = stocks.get(device);
+  let left = stock === undefined ? 0 : freeOf(stock);
+  for (const { provider, resources } of allocations) if (provider === spec.id) left -= resources[device] ?? 0;
+  return left;
 }
 
 function deviceOf({ devices }: Standing, id: string): DeviceStanding {

@@ -1,6 +1,6 @@
-// GPU clustering: requests for devices go where requests of their class are: shares of a device with shares, requests
-// for k whole devices with others for k. A host with that class alone comes first, then one that has it among others,
-// then an idle one; within each the fullest.
+// GPU clustering: requests for devices go where requests of their class are: shares of one device with such shares,
+// requests for one whole device with their like, and requests for k devices, or for shares of k, with others for k. A host
+// with that class alone comes first, then one that has it among others, then an idle one; within each the fullest.
 
 import type { Weigher } from '../weigher.ts';
 import { type DeviceLoad, devicesOf, hundredths, loadOf, type PackingScale } from './load.ts';
@@ -10,14 +10,18 @@ const STEP = 25;
 
 export function gpuClustering(scale: PackingScale): Weigher {
   /**
-   * The class of what was last given of each device, as far as this scheduler claimed it: that it is in use does not say
-   * so. Of what others claimed, a device that is in use whole counts as taken by itself.
+   * The classes of what was given of each device since it was last seen idle, as far as this scheduler claimed it: that
+   * it is in use does not say so. Of what others claimed, a device that is in use whole counts as taken by itself.
    */
-  const given = new Map<string, string>();
+  const given = new Map<string, Set<string>>();
 
-  function classOf({ provider, free, capacity }: DeviceLoad): string | null {
-    if (free === capacity) return null;
-    return free > 0 ? 'share' : (given.get(provider.spec.id) ?? wholeClass(1));
+  function classesOf({ provider, free, capacity }: DeviceLoad): Iterable<string> {
+    const { id } = provider.spec;
+    if (free === capacity) {
+      given.delete(id);
+      return [];
+    }
+    return given.get(id) ?? [classOf([{ asked: capacity - free, capacity }])];
   }
 
   return {
@@ -28,26 +32,34 @@ export function gpuClustering(scale: PackingScale): Weigher {
       const { devicesFree, devicesAsked } = loadOf(candidate, scale);
       if (devicesAsked === 0) return 0;
       const devices = devicesOf(candidate, scale);
-      const wanted = classAsked(devices);
-      const there = new Set(devices.map(classOf).filter((one) => one !== null));
+      const wanted = classOf(devices.filter(({ asked }) => asked > 0));
+      const there = new Set(devices.flatMap((device) => [...classesOf(device)]));
       const used = Math.trunc((STEP * (scale.largestDevices - devicesFree)) / scale.largestDevices);
       if (there.has(wanted)) return hundredths(used + (there.size === 1 ? 3 : 2) * STEP);
       return hundredths(used + (there.size === 0 ? STEP : 0));
     },
     granted(allocations) {
-      const devices = allocations.filter(({ resources }) => resources[scale.device] !== undefined);
-      const shares = devices.every(({ resources }) => (resources[scale.device] as number) < scale.wholeDevice);
-      for (const { provider } of devices) given.set(provider, shares ? 'share' : wholeClass(devices.length));
+      const capacity = scale.wholeDevice;
+      const taken = new Map<string, Pick<DeviceLoad, 'asked' | 'capacity'>>();
+      for (const { provider, resources } of allocations) {
+        const amount = resources[scale.device];
+        if (amount === undefined) continue;
+        taken.set(provider, { asked: (taken.get(provider)?.asked ?? 0) + amount, capacity });
+      }
+      const one = classOf([...taken.values()]);
+      for (const [provider, { asked }] of taken) {
+        const classes = given.get(provider);
+        // Where all is given, nothing of what was there before is left.
+        if (classes === undefined || asked >= capacity) given.set(provider, new Set([one]));
+        else classes.add(one);
+      }
     },
   };
 }
 
-function classAsked(devices: readonly DeviceLoad[]): string {
-  const taken = devices.filter(({ asked }) => asked > 0);
-  const shares = taken.every(({ asked, capacity }) => asked < capacity);
-  return shares ? 'share' : wholeClass(taken.length);
-}
-
-function wholeClass(devices: number): string {
-  return `${devices} whole`;
+/** The class of a request that takes so much of each of these devices. */
+function classOf(taken: readonly Pick<DeviceLoad, 'asked' | 'capacity'>[]): string {
+  const [first] = taken;
+  if (taken.length === 1 && first !== undefined && first.asked < first.capacity) return 'share';
+  return `${taken.length} devices`;
 }
