@@ -2,7 +2,7 @@
 // there are, and more. The same experiment gives the same report, to the byte.
 
 import type { PackingPolicyName } from '../../actors/scheduler/weighers/packing/policies.ts';
-import { allocationAt, meanOf } from './curve.ts';
+import { allocationAt, allocationBy, meanOf } from './curve.ts';
 import type { Run } from './runs.ts';
 
 export interface Allocation {
@@ -92,7 +92,7 @@ export function policyReport(runs: readonly Run[]): PolicyReport {
 
 function pointsOf(runs: readonly Run[]): CurvePoint[] {
   return Array.from({ length: Math.max(...runs.map(({ curve }) => curve.length)) }, (_, arrived) => {
-    const values = runs.map(({ curve }) => allocationAt(curve, arrived)).filter((value) => value !== null);
+    const values = runs.map(({ curve }) => allocationBy(curve, arrived)).filter((value) => value !== null);
     return {
       arrived,
       mean: rounded(meanOf(values)),

@@ -8,7 +8,7 @@ import * as assert from 'uvu/assert';
 import { PACKING_POLICIES } from '../../../actors/scheduler/weighers/packing/policies.ts';
 import { linesOf } from '../../../runtime/cli/perform-pack.ts';
 import { arrivalsOf } from '../../../runtime/packing/arrivals.ts';
-import { allocationAt, curveMaker, meanOf } from '../../../runtime/packing/curve.ts';
+import { allocationAt, allocationBy, curveMaker, meanOf } from '../../../runtime/packing/curve.ts';
 import { perform } from '../../../runtime/packing/experiment.ts';
 import { askedIn, policyReport } from '../../../runtime/packing/report.ts';
 import type { Run } from '../../../runtime/packing/runs.ts';
@@ -112,12 +112,45 @@ test('curve - the mean of all that arrived at a percent, what was refused counts
   add(300, 304);
   const made = curve();
   assert.is(made.length, 31);
-  assert.equal([made[10], made[13], made[30]], [(10 + 10.4) / 2, 10.4, 30.4]);
-  assert.equal([made[0], made[11]], [null, null]);
-  assert.is(allocationAt(made, 9), 0);
-  assert.is(allocationAt(made, 20), 10.4, 'as it was before the request that passed over it');
-  assert.is(allocationAt(made, 30), 30.4);
-  assert.is(allocationAt(made, 31), null, 'so much never arrived');
+  const means = made.map((one) => one?.mean ?? null);
+  assert.equal([means[10], means[13], means[30]], [(10 + 10.4) / 2, 10.4, 30.4]);
+  assert.equal([means[0], means[11]], [null, null]);
+  for (const allocation of [allocationAt, allocationBy]) {
+    assert.is(allocation(made, 8), 0);
+    assert.is(allocation(made, 20), 10.4, 'as it was before the request that passed over it');
+    assert.is(allocation(made, 30), 30.4);
+    assert.is(allocation(made, 32), null, 'so much never arrived');
+  }
+});
+
+test('curve - where no request came to a percent, those count that came to the one before or after, as published', () => {
+  const { add, curve } = curveMaker(1_000);
+  for (const [arrived, used] of [
+    [985, 800],
+    [990, 800],
+    [992, 803],
+    [1_012, 803],
+    [1_290, 900],
+  ] as const) {
+    add(arrived, used);
+  }
+  const made = curve();
+  assert.is(allocationAt(made, 100), (80 + 80.3 + 80.3) / 3);
+  assert.is(allocationAt(made, 99), (80 + 80.3) / 2, 'as there are some, no others count');
+  assert.equal([allocationAt(made, 130), allocationAt(made, 131)], [90, null]);
+  // On the curve it is as it was then.
+  assert.equal([allocationBy(made, 100), allocationBy(made, 130)], [(80 + 80.3) / 2, null]);
+});
+
+test('curve - half a percent is rounded to an even one, as published', () => {
+  const { add, curve } = curveMaker(2_000);
+  for (const arrived of [1_990, 2_010, 2_030]) add(arrived, 1_000);
+  assert.equal(
+    curve()
+      .map((one) => one?.requests ?? 0)
+      .slice(99),
+    [0, 2, 0, 1],
+  );
 });
 
 test('run - each policy comes out the same again, fills the fleet and leaves nobody out', async () => {
@@ -142,7 +175,7 @@ test('run - a request that asks for nothing is placed and takes nothing, on a fu
       const trace = readPackingTrace(files.nodes, files.pods);
       for (const policy of PACKING_POLICIES) {
         const { placed, refused, curve } = perform(trace, { policy, seed: 1, tune: 0 });
-        assert.equal([placed, refused, curve.length, curve.at(-1)], [4, 1, 201, 100], policy);
+        assert.equal([placed, refused, curve.length, curve.at(-1)?.mean], [4, 1, 201, 100], policy);
       }
     },
     {
@@ -164,7 +197,7 @@ test('run - hosts of very many devices are filled, also by requests for more of 
       const trace = readPackingTrace(files.nodes, files.pods);
       for (const policy of PACKING_POLICIES) {
         const { curve, placed } = perform(trace, { policy, seed: 1, tune: 0 });
-        const filled = curve.at(-1) as number;
+        const filled = curve.at(-1)?.mean as number;
         assert.ok(filled > 90 && filled <= 100 && placed > 10, `${policy} places ${placed} and fills ${filled} %`);
       }
     },
@@ -195,7 +228,7 @@ test('run - of few GPUs as much is asked for as requests can make up, and the cu
       for (let seed = 42; seed < 62; seed += 1) {
         const { asked, curve } = perform(trace, { policy: 'best-fit', seed, tune: 1.3 });
         assert.is(asked, 1, `seed ${seed}: half of a GPU twice, or a whole one; no other fits into what is left`);
-        assert.equal([allocationAt(curve, 100), allocationAt(curve, 101)], [100, null]);
+        assert.equal([allocationAt(curve, 100), allocationBy(curve, 101)], [100, null]);
       }
     },
     {
@@ -210,7 +243,7 @@ test('run - what arrives beyond the wanted part is asked for, is on the curve, a
       const trace = readPackingTrace(files.nodes, files.pods);
       const { asked, curve, placed, refused } = perform(trace, { policy: 'best-fit', seed: 42, tune: 1.3 });
       assert.equal([asked, placed, refused, curve.length], [2, 1, 1, 201]);
-      assert.equal([allocationAt(curve, 99), allocationAt(curve, 130), allocationAt(curve, 200)], [0, 100, 100]);
+      assert.equal([allocationAt(curve, 98), allocationAt(curve, 130), allocationAt(curve, 200)], [0, 100, 100]);
     },
     {
       nodes: 'sn,cpu_milli,memory_mib,gpu,model\nh1,8000,8192,8,T4\n',
@@ -220,7 +253,9 @@ test('run - what arrives beyond the wanted part is asked for, is on the curve, a
 
 /** A run in which all is placed until so much is allocated. */
 function runOf(seed: number, allocated: number, asked: number, refused = 0): Run {
-  const curve = Array.from({ length: Math.round(100 * asked) + 1 }, (_, percent) => Math.min(percent, allocated));
+  const curve = Array.from({ length: Math.round(100 * asked) + 1 }, (_, percent) => {
+    return { mean: Math.min(percent, allocated), requests: 1 };
+  });
   return { policy: 'fgd', seed, tune: asked, curve, asked, placed: 5, refused };
 }
 
