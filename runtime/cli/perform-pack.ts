@@ -19,7 +19,7 @@ import { type Run, startWorkers, type Workers } from '../packing/runs.ts';
 import { type PackingRequest, type PackingTrace, readPackingTrace } from '../packing/trace.ts';
 import { checkApart, checkWritable, writeTo } from './files.ts';
 import { onInterrupt } from './interrupt.ts';
-import { counted, figure, seconds, table } from './text.ts';
+import { counted, figure, printable, seconds, table } from './text.ts';
 
 export interface PackFlags {
   nodes: string;
@@ -53,7 +53,8 @@ export async function performPack({ nodes, pods, policy, seeds: count, tune, jso
   try {
     const trace = readPackingTrace(nodes, pods);
     const never = neverPlaced(trace, tune);
-    for (const line of remarksOn(trace, never, { nodes, pods, tune })) console.error(line);
+    const remarks = remarksOn(trace, never, { nodes, pods, tune });
+    if (remarks.length > 0) console.error(printable(remarks));
     const begunAt = performance.now();
     const runs = await performShown(workers, trace, experiments).catch((error) => {
       // What a run finds wrong with how much is asked for, it finds in the list of requests, whose name it is not told.
@@ -120,7 +121,7 @@ function remarksOn(
 
 /** How many requests of a list these are, and which the first are. */
 function requestsText(requests: readonly PackingRequest[], file: string): string {
-  const names = requests.slice(0, MAX_NAMED).map(({ written }) => `'${written}'`);
+  const names = requests.slice(0, MAX_NAMED).map(({ name }) => `'${name}'`);
   const others = requests.length - names.length;
   const rest = others === 0 ? '' : ` and ${figure(others)} more`;
   return `${counted(requests.length, 'request')} of '${file}', ${names.join(', ')}${rest}`;

@@ -11,11 +11,14 @@ export function modelTrait(model: string): string {
   return `CUSTOM_GPU_${model.toUpperCase().replaceAll(/[^A-Z0-9]/g, '_')}`;
 }
 
-/** The GPUs of a host as child providers, `<host>-gpu-0` and so on. */
+/**
+ * The GPUs of a host as child providers, `<host>-gpu-0` and so on.
+ * @param model Empty: it is not known, and they have no trait.
+ */
 export function gpuProviders(host: string, count: number, model: string): ProviderReport[] {
   return Array.from({ length: count }, (_, index) => ({
     name: `${host}-gpu-${index}`,
     inventories: { [GPU_CLASS]: { total: WHOLE_GPU_MILLI } },
-    traits: [modelTrait(model)],
+    ...(model === '' ? {} : { traits: [modelTrait(model)] }),
   }));
 }

@@ -8,20 +8,22 @@ import { providersOf } from '../drivers/naming.ts';
 import { MalformedError } from '../errors.ts';
 import { specOf } from '../gateway/requests.ts';
 import {
+  checkModelsKnown,
   HOST_COLUMNS,
+  type HostRow,
   hostIn,
   OPTIONAL_HOST_COLUMNS,
   OPTIONAL_REQUEST_COLUMNS,
   REQUEST_COLUMNS,
+  type RequestRow,
   requestIn,
 } from '../workload/openb-rows.ts';
 import { type Names, readRows } from '../workload/rows.ts';
 import { MAX_GPUS } from '../workload/workload.ts';
 
 export interface PackingRequest {
+  /** As the list has it. */
   readonly name: string;
-  /** As the list has it, where whoever reads a message looks for it. */
-  readonly written: string;
   /** Without a group where nothing is asked for. */
   readonly spec: RequestSpec;
   /** Thousandths of one GPU. */
@@ -58,21 +60,26 @@ const NOTHING: RequestSpec = { groups: [], groupPolicy: 'none' };
 
 /**
  * Reads the trace.
- * @throws MalformedError for a row that is wrong, or when there are no GPUs or nobody asks for one, or no host has memory
- * that is asked for; `field` is the column, or the file where it is no column's fault
+ * @throws MalformedError for a row that is wrong, or when there are no GPUs or nobody asks for one, or memory or models are
+ * asked for and the list of hosts tells of none; `field` is the column, or the file where it is no column's fault
  * @throws CellwrightError `trace-unreadable` when a file cannot be read
  */
 export function readPackingTrace(nodesFile: string, podsFile: string): PackingTrace {
   const spelt: SpeltModels = new Map();
-  const hosts = readHosts(nodesFile, (model) => noteSpelling(spelt, model, nodesFile));
+  const hostRows = readHosts(nodesFile);
+  for (const { gpus, model } of hostRows) if (gpus > 0 && model !== '') noteSpelling(spelt, model, nodesFile);
+  const hosts = hostRows.map(({ tree }) => providersOf('fleet', tree.name, tree, [])).sort(byName);
   const ofHosts = new Set(spelt.keys());
   const absent = new Map<string, number>();
-  const requests = readRequests(podsFile, (models) => {
+  const asked = readRequests(podsFile);
+  checkModelsKnown(nodesFile, hostRows, podsFile, asked);
+  for (const { models } of asked) {
     for (const model of models) noteSpelling(spelt, model, podsFile);
     for (const trait of new Set(models.map(modelTrait))) {
       if (!ofHosts.has(trait)) absent.set(trait, (absent.get(trait) ?? 0) + 1);
     }
-  });
+  }
+  const requests = asked.map(({ request }) => request).sort((one, other) => (one.name < other.name ? -1 : 1));
   const measured = 'what is measured is how much of all GPUs is allocated';
   if (hosts.every(({ length }) => length === 1)) throw wrong(nodesFile, 'gpu', `no host has a GPU, and ${measured}`);
   if (requests.every((request) => request.gpuMilli === 0)) {
@@ -104,15 +111,9 @@ function wrong(file: string, column: string, what: string): MalformedError {
   return new MalformedError(`'${file}' column '${column}': ${what}`, { field: column });
 }
 
-/** @param onModel Told of the model of each host with GPUs. */
-function readHosts(file: string, onModel: (model: string) => void): ProviderSpec[][] {
+function readHosts(file: string): HostRow[] {
   const seen: Names = new Map();
-  const hosts = readRows(file, HOST_COLUMNS, OPTIONAL_HOST_COLUMNS).map((row) => {
-    const { tree, gpus, model } = hostIn(row, seen);
-    if (gpus > 0) onModel(model);
-    return providersOf('fleet', tree.name, tree, []);
-  });
-  return hosts.sort(byName);
+  return readRows(file, HOST_COLUMNS, OPTIONAL_HOST_COLUMNS).map((row) => hostIn(row, seen));
 }
 
 /** In whatever order a file has its hosts, an experiment comes to the same. */
@@ -120,15 +121,14 @@ function byName([one]: readonly ProviderSpec[], [other]: readonly ProviderSpec[]
   return (one as ProviderSpec).name < (other as ProviderSpec).name ? -1 : 1;
 }
 
-/** @param onModels Told of the models that each request would take. */
-function readRequests(file: string, onModels: (models: readonly string[]) => void): PackingRequest[] {
+function readRequests(file: string): (Pick<RequestRow, 'line' | 'models'> & { request: PackingRequest })[] {
   const seen: Names = new Map();
-  const requests = readRows(file, REQUEST_COLUMNS, OPTIONAL_REQUEST_COLUMNS).map((row) => {
-    const { name, spec, gpus, milli: share, models } = requestIn(row, seen, MAX_GPUS);
-    onModels(models);
+  return readRows(file, REQUEST_COLUMNS, OPTIONAL_REQUEST_COLUMNS).map((row) => {
+    // Nothing is called by it: any will do.
+    const name = row.label('name', seen);
+    const { line, spec, gpus, milli: share, models } = requestIn(row, MAX_GPUS);
     const isNothing = Object.keys(spec).length === 0;
-    const written = seen.get(name)?.written ?? name;
-    return { name, written, spec: isNothing ? NOTHING : specOf(spec), share, gpuMilli: gpus * share };
+    const request = { name, spec: isNothing ? NOTHING : specOf(spec), share, gpuMilli: gpus * share };
+    return { line, models, request };
   });
-  return requests.sort((one, other) => (one.name < other.name ? -1 : 1));
 }

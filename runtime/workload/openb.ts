@@ -5,11 +5,14 @@ import { basename } from 'node:path';
 import { MAX_GROUPS } from '../../actors/messages/common.ts';
 import { seededRandom } from '../random.ts';
 import {
+  checkModelsKnown,
   HOST_COLUMNS,
+  type HostRow,
   hostIn,
   OPTIONAL_HOST_COLUMNS,
   OPTIONAL_REQUEST_COLUMNS,
   REQUEST_COLUMNS,
+  type RequestRow,
   requestIn,
 } from './openb-rows.ts';
 import { type Names, readRows } from './rows.ts';
@@ -50,6 +53,8 @@ export function openbWorkload(options: OpenbOptions): Workload {
   const cells = cellNames(options.cells);
   checkUntil(options.untilMs);
   const requests = readRequests(options.podsFile);
+  const hosts = readHosts(options.nodesFile);
+  checkModelsKnown(options.nodesFile, hosts, options.podsFile, requests);
   const lastMs = requests.reduce((last, { atMs, deletedMs }) => Math.max(last, atMs, deletedMs ?? 0), 0);
   const endMs = Math.min(options.untilMs ?? lastMs, lastMs);
 
@@ -66,7 +71,7 @@ export function openbWorkload(options: OpenbOptions): Workload {
   });
   return {
     name: basename(options.podsFile, '.csv'),
-    hosts: readHosts(options.nodesFile, cells),
+    hosts: dealt(hosts, cells),
     arrivals,
     requested: arrivals.length,
     // Lists cut out of a trace, or with times of day, begin with their first request.
@@ -75,29 +80,35 @@ export function openbWorkload(options: OpenbOptions): Workload {
   };
 }
 
-function readHosts(file: string, cells: readonly string[]): FleetHost[] {
+function readHosts(file: string): HostRow[] {
   const seen: Names = new Map();
-  const hosts = readRows(file, HOST_COLUMNS, OPTIONAL_HOST_COLUMNS).map((row) => {
-    const { tree, model, gpus, cpu, memory } = hostIn(row, seen);
-    const shape = [model, gpus, cpu, memory].map((part) => String(part).padStart(12, '0')).join(' ');
-    return { shape, host: tree.name, tree };
-  });
-  // Dealt shape by shape, so that whatever the order of the file no cell ends up with all hosts of one model.
-  const dealt = new Map<string, string>();
-  const byShape = hosts.toSorted((a, b) => (a.shape === b.shape ? 0 : a.shape < b.shape ? -1 : 1));
-  for (const [index, { host }] of byShape.entries()) dealt.set(host, cells[index % cells.length] as string);
-  return hosts.map(({ host, tree }) => ({ cell: dealt.get(host) as string, host, tree }));
+  return readRows(file, HOST_COLUMNS, OPTIONAL_HOST_COLUMNS).map((row) => hostIn(row, seen));
 }
 
-type Request = Pick<Arrival, 'atMs' | 'id' | 'spec' | 'kind'> & { deletedMs: number | undefined };
+/** Dealt shape by shape, so that whatever the order of the file no cell ends up with all hosts of one model. */
+function dealt(hosts: readonly HostRow[], cells: readonly string[]): FleetHost[] {
+  const shaped = hosts.map(({ tree, model, gpus, cpu, memory }) => {
+    const shape = [model, gpus, cpu, memory].map((part) => String(part).padStart(12, '0')).join(' ');
+    return { shape, host: tree.name };
+  });
+  const cellOf = new Map<string, string>();
+  const byShape = shaped.toSorted((a, b) => (a.shape === b.shape ? 0 : a.shape < b.shape ? -1 : 1));
+  for (const [index, { host }] of byShape.entries()) cellOf.set(host, cells[index % cells.length] as string);
+  return hosts.map(({ tree }) => ({ cell: cellOf.get(tree.name) as string, host: tree.name, tree }));
+}
+
+type Request = Pick<Arrival, 'atMs' | 'id' | 'spec' | 'kind'> &
+  Pick<RequestRow, 'line' | 'models'> & { deletedMs: number | undefined };
 
 function readRequests(file: string): Request[] {
   const seen: Names = new Map();
   return readRows(file, COLUMNS, OPTIONAL_REQUEST_COLUMNS).map((row) => {
-    const { name, spec, gpus, milli } = requestIn(row, seen, MAX_GPUS_ASKED);
+    const id = row.name('name', seen);
+    const { line, spec, gpus, milli, models } = requestIn(row, MAX_GPUS_ASKED);
     if (Object.keys(spec).length === 0) throw row.wrong('cpu_milli', 'above zero, and nothing else is asked for');
-    const atMs = row.whole('creation_time', 0) * 1000;
-    const deletedMs = row.isEmpty('deletion_time') ? undefined : row.whole('deletion_time', atMs / 1000) * 1000;
-    return { atMs, deletedMs, id: name, spec, kind: gpuKind(gpus, milli) };
+    const createdS = row.number('creation_time', 0);
+    const deletedS = row.isEmpty('deletion_time') ? undefined : row.number('deletion_time', createdS);
+    const deletedMs = deletedS === undefined ? undefined : Math.round(deletedS * 1000);
+    return { atMs: Math.round(createdS * 1000), deletedMs, id, spec, kind: gpuKind(gpus, milli), line, models };
   });
 }

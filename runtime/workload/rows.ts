@@ -7,24 +7,40 @@ import { readTrace } from './workload.ts';
 /** No record of a trace comes near; a quote left open would else swallow the file. */
 const MAX_RECORD_CHARACTERS = 10_000;
 
+/** What data frames and databases write where they have nothing. */
+const NOTHING = /^(|nan|none|null|na|n\/a|<na>)$/i;
+
+/** Of decimal fractions that are added up or multiplied so much may be too much or missing: of 1000.0000000000001 too. */
+const NOISE = 1e-6;
+
 /** Names that rows bear, each with where it stands and how it is written there. */
 export type Names = Map<string, { readonly line: number; readonly written: string }>;
 
 /** A row whose columns are read with checks; each error says where it is. */
 export interface Row<Column extends string> {
-  /** Whether nothing stands there, or `nan`, as some write it. */
+  /** Where it begins. */
+  readonly line: number;
+  /** Whether the list has the column. */
+  has(column: Column): boolean;
+  /** Whether nothing stands there, or a word for nothing, such as `nan` or `None`. */
   isEmpty(column: Column): boolean;
   /**
-   * A whole number within bounds.
+   * A number within bounds.
    * @param max Default: the largest that a number holds exactly.
    * @param ifEmpty What it is where nothing stands there; default: that is refused.
    */
+  number(column: Column, min: number, max?: number, ifEmpty?: number): number;
+  /** The same, and whole. */
   whole(column: Column, min: number, max?: number, ifEmpty?: number): number;
+  /** The same, rounded to whole units, which are within the bounds. */
+  amount(column: Column, rounded: 'up' | 'down', min: number, max: number, ifEmpty?: number): number;
   /**
    * An id in lower case and with hyphens for dots and underscores, not in `seen` yet; added to it.
    * @param most How many characters it may have; default 63.
    */
   name(column: Column, seen: Names, most?: number): string;
+  /** Any text that is not empty, not in `seen` yet; added to it. */
+  label(column: Column, seen: Names): string;
   /** Models with `|` between them; empty for none. */
   models(column: Column): string[];
   wrong(column: Column, expected: string): MalformedError;
@@ -32,7 +48,8 @@ export interface Row<Column extends string> {
 
 /**
  * The rows of a CSV file with a header, in whose names case makes no difference; columns that are not named may be there,
- * and rows of empty cells alone, as spreadsheets write them, are left out as blank lines are.
+ * and rows of empty cells alone, as spreadsheets write them, are left out as blank lines are. Rows may leave out their last
+ * cells, which are then empty, and may have empty ones that the header has not.
  * @param optional Columns that may be missing, with what stands in them then.
  * @throws MalformedError for what is no such file; `field` is the column, or the file where it is no column's fault
  * @throws CellwrightError `trace-unreadable` when it cannot be read
@@ -46,18 +63,23 @@ export function readRows<Column extends string>(
   const text = readTrace(file).replaceAll(/\r\n?/g, '\n');
   /** The last line that was read. */
   let lastLine = 0;
-  const columnsOf = (header: string[]) => {
+  let header: readonly string[] = [];
+  const columnsOf = (cells: string[]) => {
     const line = lineOfNextRow(text, 0);
-    lastLine = line + linesIn(header.join()) - 1;
+    lastLine = line + linesIn(cells.join()) - 1;
     const wrong = (what: string, field: Column) => new MalformedError(`'${file}' line ${line}: ${what}`, { field });
-    const names = header.map((name) => name.trim().toLowerCase());
+    const names = cells.map((name) => name.trim().toLowerCase());
     const missing = columns.find((column) => !names.includes(column) && optional[column] === undefined);
-    if (missing !== undefined) throw wrong(`no column '${missing}'${separatedOtherwise(header)}`, missing);
+    if (missing !== undefined) throw wrong(`no column '${missing}'${separatedOtherwise(cells)}`, missing);
     const twice = columns.find((column) => names.indexOf(column) !== names.lastIndexOf(column));
     if (twice !== undefined) throw wrong(`two columns '${twice}'`, twice);
+    header = names;
     return names;
   };
-  let parsed: { record: Record<Column, string>; raw: string; info: { lines: number } }[];
+  const notCsv = (why: string, cause?: unknown) => {
+    return new MalformedError(`'${file}' is not the CSV it should be: ${why}`, { field: file, cause });
+  };
+  let parsed: { record: Partial<Record<Column, string>>; raw: string; info: { lines: number; error?: unknown } }[];
   try {
     parsed = parse(text, {
       bom: true,
@@ -69,6 +91,7 @@ export function readRows<Column extends string>(
         return record;
       },
       raw: true,
+      relax_column_count: true,
       skip_empty_lines: true,
       trim: true,
     });
@@ -76,15 +99,28 @@ export function readRows<Column extends string>(
     if (error instanceof MalformedError) throw error;
     const fault = faultOfRow(error);
     const why = fault === null ? messageOf(error) : `${fault}, in line ${lineOfNextRow(text, lastLine)}`;
-    const message = `'${file}' is not the CSV it should be: ${why}`;
-    throw new MalformedError(message, { field: file, cause: error });
+    throw notCsv(why, error);
   }
-  const rows = parsed.filter(({ record }) => Object.values(record).some((cell) => cell !== ''));
+  const has = (column: string) => header.includes(column);
+  const blank = Object.fromEntries(columns.map((column) => [column, has(column) ? '' : optional[column]]));
+  const rows: Row<Column>[] = [];
+  for (const { record, raw, info } of parsed) {
+    // What was read of a row begins with the blank lines before it.
+    const line = info.lines - linesIn(raw.trim()) + 1;
+    const cells = cellsOfUneven(info.error);
+    if (cells.slice(header.length).some((cell) => cell !== '')) {
+      throw notCsv(`a row has ${cells.length} cells and the header ${header.length}, in line ${line}`);
+    }
+    if (!Object.values(record).some((cell) => cell !== '')) continue;
+    rows.push(rowOf(file, line, { ...blank, ...record } as Record<Column, string>, has));
+  }
   if (rows.length === 0) throw new MalformedError(`'${file}' holds no rows`, { field: file });
-  // What was read of a row begins with the blank lines before it.
-  return rows.map(({ record, raw, info }) => {
-    return rowOf(file, info.lines - linesIn(raw.trim()) + 1, { ...optional, ...record });
-  });
+  return rows;
+}
+
+/** The cells of a row that has more or fewer of them than the header, as the parser tells of it; none of any other. */
+function cellsOfUneven(error: unknown): readonly string[] {
+  return (error as { record?: readonly string[] } | undefined)?.record ?? [];
 }
 
 /** That a header which is one cell has its columns separated by something else. */
@@ -102,10 +138,6 @@ function faultOfRow(error: unknown): string | null {
       return 'a quote is opened and not closed';
     case 'CSV_MAX_RECORD_SIZE':
       return `a quote is opened and not closed, or the row has over ${MAX_RECORD_CHARACTERS} characters`;
-    case 'CSV_RECORD_INCONSISTENT_COLUMNS': {
-      const { record, columns } = error as unknown as Record<'record' | 'columns', readonly unknown[]>;
-      return `a row has ${record.length} ${record.length === 1 ? 'cell' : 'cells'} and the header ${columns.length}`;
-    }
     case 'INVALID_OPENING_QUOTE':
       return 'a quote stands inside a cell: such a cell begins and ends with one, and has each of its own twice';
     case 'CSV_INVALID_CLOSING_QUOTE':
@@ -123,34 +155,66 @@ function lineOfNextRow(text: string, line: number): number {
 
 const linesIn = (text: string): number => text.split('\n').length;
 
-function rowOf<Column extends string>(file: string, line: number, record: Record<Column, string>): Row<Column> {
+function rowOf<Column extends string>(
+  file: string,
+  line: number,
+  record: Record<Column, string>,
+  has: (column: Column) => boolean,
+): Row<Column> {
   const textOf = (column: Column) => record[column].trim();
   const wrong = (column: Column, expected: string) => {
     const message = `'${file}' line ${line}, column '${column}': '${record[column]}' is not ${expected}`;
     return new MalformedError(message, { field: column });
   };
-  const isEmpty = (column: Column) => /^(nan)?$/i.test(textOf(column));
+  const isEmpty = (column: Column) => NOTHING.test(textOf(column));
+  /** NaN for what is none; exponents as some write them: `1.2e4`. */
+  const numberIn = (column: Column) => {
+    const text = textOf(column);
+    return /^(\d{1,16}\.?\d*|\.\d+)(e[+-]?\d{1,3})?$/i.test(text) ? Number(text) : Number.NaN;
+  };
+  /** @param what What it is to be, as an error says it. */
+  const within = (column: Column, value: number, what: string, min: number, max: number) => {
+    if (value >= min && value <= max) return value;
+    throw wrong(column, `a ${what} from ${min} to ${max}`);
+  };
+  const note = (column: Column, seen: Names, name: string) => {
+    const other = seen.get(name);
+    if (other !== undefined) {
+      throw wrong(column, `a name of its own: the row of line ${other.line} bears it, as '${other.written}'`);
+    }
+    seen.set(name, { line, written: textOf(column) });
+    return name;
+  };
   return {
+    line,
+    has,
     isEmpty,
     wrong,
+    number(column, min, max = Number.MAX_SAFE_INTEGER, ifEmpty = undefined) {
+      if (ifEmpty !== undefined && isEmpty(column)) return ifEmpty;
+      return within(column, numberIn(column), 'number', min, max);
+    },
     whole(column, min, max = Number.MAX_SAFE_INTEGER, ifEmpty = undefined) {
       if (ifEmpty !== undefined && isEmpty(column)) return ifEmpty;
-      // As some write whole numbers: `1000.0`.
-      const value = /^\d{1,16}(\.0+)?$/.test(textOf(column)) ? Number(textOf(column)) : Number.NaN;
-      if (value >= min && value <= max) return value;
-      throw wrong(column, `a whole number from ${min} to ${max}`);
+      const value = numberIn(column);
+      return within(column, Number.isInteger(value) ? value : Number.NaN, 'whole number', min, max);
+    },
+    amount(column, rounded, min, max, ifEmpty = undefined) {
+      if (ifEmpty !== undefined && isEmpty(column)) return ifEmpty;
+      const value = numberIn(column);
+      const units = rounded === 'up' ? Math.max(0, Math.ceil(value - NOISE)) : Math.floor(value + NOISE);
+      return within(column, units, 'number', min, max);
     },
     name(column, seen, most = 63) {
       const name = textOf(column).toLowerCase().replaceAll(/[._]/g, '-');
       if (name.length > most || !/^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/.test(name)) {
         throw wrong(column, `a name of letters, digits and inner '-', '.' and '_', at most ${most} of them`);
       }
-      const other = seen.get(name);
-      if (other !== undefined) {
-        throw wrong(column, `a name of its own: the row of line ${other.line} bears it, as '${other.written}'`);
-      }
-      seen.set(name, { line, written: textOf(column) });
-      return name;
+      return note(column, seen, name);
+    },
+    label(column, seen) {
+      if (textOf(column) === '') throw wrong(column, 'a name');
+      return note(column, seen, textOf(column));
     },
     models(column) {
       if (isEmpty(column)) return [];

@@ -162,6 +162,19 @@ test('workload - openb requests of one second come in an order of the seed', () 
   assert.is.not(order(1), order(2));
 });
 
+test('workload - openb hosts without models serve whoever names none, and times may have fractions', () => {
+  const nodes = 'sn,cpu_milli,memory_mib,gpu\na,64000.5,262144,1\n';
+  const pods = `${POD_HEADER}p,1.5,1,1,460,None,LS,Running,10.5,1.25e1\nq,1,1,0,0,,LS,Running,11,13\n`;
+  const workload = readOpenb({ nodes, pods });
+  checkWorkload(workload);
+  const children = [{ name: 'a-gpu-0', inventories: { CUSTOM_GPU_MILLI: { total: 1000 } } }];
+  const inventories = { CUSTOM_CPU_MILLI: { total: 64_000 }, MEMORY_MB: { total: 262_144 } };
+  assert.equal(workload.hosts[0]?.tree, { name: 'a', inventories, children });
+  const [first] = workload.arrivals;
+  assert.equal([first?.atMs, first?.endAtMs], [10_500, [12_500]]);
+  assert.is(first?.spec.resources?.CUSTOM_CPU_MILLI, 2);
+});
+
 test('workload - openb errors name file, line and column', () => {
   const pods = (row: string) => failureOf(() => readOpenb({ pods: `${PODS}${row}\n` }));
   assert.match(pods('p,x,1,0,0,,LS,Running,1,2,1'), /^cpu_milli: '.*pods\.csv' line 6, column 'cpu_milli': 'x' is not/);
@@ -170,13 +183,22 @@ test('workload - openb errors name file, line and column', () => {
   assert.match(pods('p,1,1,0,0,,LS,Running,5,2,1'), /^deletion_time: .* line 6/);
   assert.match(pods('p,0,0,0,0,,LS,Running,1,2,1'), /^cpu_milli: .* line 6/);
   assert.match(pods('two,1,1,0,0,,LS,Running,1,2,1'), /^name: .* line 6/);
+  assert.match(
+    pods('p 1,1,1,0,0,,LS,Running,1,2,1'),
+    /^name: .* line 6, column 'name': 'p 1' is not a name of letters/,
+  );
   assert.match(pods('p/1,1,1,0,0,,LS,Running,1,2,1'), /^name: .* line 6/);
-  assert.match(pods('p,1,1'), /pods\.csv: '.*pods\.csv' is not the CSV .* line 6/);
+  assert.match(pods('p,1,1'), /^creation_time: .* line 6, column 'creation_time': '' is not a number/);
+  assert.match(pods('p,1,1,0,0,,LS,Running,1,2,1,x'), /pods\.csv: '.*pods\.csv' is not the CSV .* line 6/);
   const nodes = (text: string) => failureOf(() => readOpenb({ nodes: text }));
   assert.match(nodes(`${NODES}e,1,1,1,\n`), /^model: '.*nodes\.csv' line 6, column 'model'/);
-  assert.match(nodes('sn,cpu_milli,memory_mib,gpu\na,1,1,0\n'), /^model: '.*nodes\.csv' line 1: no column 'model'/);
+  assert.match(
+    nodes('sn,cpu_milli,memory_mib,gpu\na,1,1,1\n'),
+    /^model: '.*nodes\.csv': no column 'model', and '.*pods\.csv' line 3,/,
+  );
+  assert.match(nodes('sn,cpu_milli,memory_mib\na,1,1\n'), /^gpu: '.*nodes\.csv' line 1: no column 'gpu'/);
   assert.match(nodes('sn,cpu_milli,memory_mib,gpu,model\n'), /nodes\.csv: .* no rows/);
-  const most = / is not a whole number from [01] to 2147483647$/;
+  const most = / is not a number from [01] to 2147483647$/;
   for (const said of [
     nodes(`${NODES}e,1,3000000000,0,\n`),
     nodes(`${NODES}e,3000000000,1,0,\n`),

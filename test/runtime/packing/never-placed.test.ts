@@ -23,7 +23,7 @@ async function toldOf(rows: readonly string[], most?: number) {
   await withTrace(
     (files) => {
       const { unservable, isPartly } = neverPlaced(readPackingTrace(files.nodes, files.pods), 1.3, most);
-      told = { names: unservable.map(({ written }) => written), isPartly };
+      told = { names: unservable.map(({ name }) => name), isPartly };
     },
     { nodes, pods: podsOf(rows) },
   );

@@ -101,8 +101,8 @@ test('trace - models and hosts are named as fleets name them, and blank lines ar
       assert.equal(
         requests.map(({ name, spec }) => [name, spec.groups[1]?.anyOf]),
         [
-          ['p-1', [['CUSTOM_GPU_A100_SXM4_80GB']]],
-          ['p-2', [['CUSTOM_GPU_H100_PCIE']]],
+          ['p.1', [['CUSTOM_GPU_A100_SXM4_80GB']]],
+          ['p_2', [['CUSTOM_GPU_H100_PCIE']]],
         ],
       );
       assert.equal([...absentModels], [['H100-PCIe', 1]]);
@@ -187,6 +187,33 @@ c,nan,64,2,nan,NaN
 d,nan,nan,nan,nan,nan
 `,
   },
+  'with words for nothing': {
+    nodes: 'sn,cpu_milli,memory_mib,gpu,model\nn1,8000,1024,2,T4\nn2,4000,512,NULL,None\n',
+    pods: `name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec
+a,1000,64,1,250,T4|V100
+b,2000,None,0,none,N/A
+c,NA,64,2,<NA>,<na>
+d,null,NULL,n/a,na,None
+`,
+  },
+  'without last cells, or with empty ones more': {
+    nodes: 'sn,cpu_milli,memory_mib,gpu,model\nn1,8000,1024,2,T4,\nn2,4000,512\n',
+    pods: `name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec
+a,1000,64,1,250,T4|V100,, ,""
+b,2000
+c,0,64,2
+d
+`,
+  },
+  'with fractions and exponents': {
+    nodes: 'sn,cpu_milli,memory_mib,gpu,model\nn1,8000.9,1.0249e3,2.0,T4\nn2,4e3,511.9999999999999,0,\n',
+    pods: `name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec
+a,999.01,63.58,1e0,2.495E+2,T4|V100
+b,2000.0000000000002,0.,0,0,
+c,0,.64e2,20e-1,999.5,
+d,0,0,0,0,
+`,
+  },
   'with columns in another order and case, and others': {
     nodes: 'zone,MODEL,gpu,SN,memory_mib,cpu_milli\nx,T4,2,n1,1024,8000\n"y, ""z""",,0,n2,512,4000\n',
     pods: `\ufeff,Memory_MiB, "GPU_spec " ,num_gpu,CPU_milli,NAME,gpu_milli,qos
@@ -232,6 +259,40 @@ test('trace - where no column says how much of a GPU is asked for, it is all of 
   );
 });
 
+test('trace - a request may have any name that no other has', async () => {
+  const names = ['x'.repeat(300), 'ns/p-1', 'pod-é', '训练-1', 'job:1', 'p 1', '_p1', 'p.1', 'p-1', 'P-1', 'None', '"'];
+  const rows = names.map((name) => `"${name.replace('"', '""')}",1,1,500\n`);
+  await withTrace(
+    (files) => {
+      const { requests } = readPackingTrace(files.nodes, files.pods);
+      assert.equal(
+        requests.map(({ name }) => name),
+        names.toSorted(),
+      );
+    },
+    { pods: `name,cpu_milli,num_gpu,gpu_milli\n${rows.join('')}` },
+  );
+});
+
+test('trace - hosts may lack models where no request names one, and their GPUs have no trait', async () => {
+  const nodes = 'sn,cpu_milli,memory_mib,gpu\nn1,8000,1024,2\n';
+  const pods = 'name,cpu_milli,num_gpu,gpu_milli,gpu_spec\na,1000,1,500,\nb,1000,0,0,T4\n';
+  await withTrace(
+    (files) => {
+      const { hosts, speltApart, absentModels } = readPackingTrace(files.nodes, files.pods);
+      assert.equal(
+        hosts[0]?.map(({ traits }) => traits),
+        [[], [], []],
+      );
+      assert.equal([speltApart, absentModels.size], [[], 0]);
+    },
+    { nodes, pods },
+  );
+  const { message, field } = await refusalOf({ nodes, pods: `${pods}c,1000,1,500,T4\n` });
+  assert.match(message, /nodes\.csv': no column 'model', and '.*pods\.csv' line 4, column 'gpu_spec' names models$/);
+  assert.is(field, 'model');
+});
+
 test('trace - hosts may lack memory where no request asks for any', async () => {
   const nodes = 'sn,cpu_milli,gpu,model\nn1,8000,2,T4\n';
   const pods = 'name,cpu_milli,num_gpu,gpu_milli\na,1000,1,500\n';
@@ -268,11 +329,15 @@ test('trace - what is wrong is refused with file, line and column', async () => 
   const nodes = nodesText(2);
   const pods = podsText(2);
   const cases: [{ nodes?: string; pods?: string }, string, RegExp][] = [
-    [{ nodes: `${nodes}x,0,1,0,\n` }, 'cpu_milli', /nodes\.csv' line 4, column 'cpu_milli': '0' is not a whole/],
+    [
+      { nodes: `${nodes}x,0,1,0,\n` },
+      'cpu_milli',
+      /nodes\.csv' line 4, column 'cpu_milli': '0' is not a number from 1 to/,
+    ],
     [{ nodes: `${nodes}x,9999999999,1,0,\n` }, 'cpu_milli', /line 4, column 'cpu_milli'.*2147483647/],
     [{ nodes: `${nodes}x,1,1,101,T4\n` }, 'gpu', /line 4, column 'gpu'.*from 0 to 100/],
     [{ nodes: `${nodes}x,1,1,,T4\n` }, 'gpu', /line 4, column 'gpu': '' is not a whole/],
-    [{ nodes: `${nodes}x,1,,0,\n` }, 'memory_mib', /line 4, column 'memory_mib': '' is not a whole/],
+    [{ nodes: `${nodes}x,1,,0,\n` }, 'memory_mib', /line 4, column 'memory_mib': '' is not a number/],
     [{ nodes: `${nodes}x,1,1,1,\n` }, 'model', /line 4, column 'model'/],
     [{ nodes: `${nodes}node-0,1,1,0,\n` }, 'sn', /line 4, column 'sn'.* line 2 bears it, as 'node-0'$/],
     [{ nodes: `${nodes}-x-,1,1,0,\n` }, 'sn', /line 4, column 'sn': '-x-' is not a name of letters/],
@@ -284,21 +349,29 @@ test('trace - what is wrong is refused with file, line and column', async () => 
     ],
     [{ nodes: `${nodes}\n\nx,1,1,1,A\u00e9\n` }, 'model', /line 6, column 'model'.*letters, digits, ' ', '-'/],
     [{ nodes: 'sn,sn,cpu_milli,memory_mib,gpu,model\na,b,1,1,0,\n' }, 'sn', /line 1: two columns 'sn'/],
-    [{ nodes: 'sn,cpu_milli,memory_mib,gpu\na,1,1,0\n' }, 'model', /line 1: no column 'model'/],
+    [{ nodes: `${nodes}x,0.9,1,0,\n` }, 'cpu_milli', /line 4, column 'cpu_milli': '0\.9' is not a number from 1 to/],
+    [{ nodes: `${nodes}x,1,1,1.5,T4\n` }, 'gpu', /line 4, column 'gpu': '1\.5' is not a whole/],
+    [{ nodes: `${nodes}x,1,1,1\n` }, 'model', /line 4, column 'model': '' is not the one model/],
+    [{ nodes: `${nodes}x,1\n` }, 'memory_mib', /line 4, column 'memory_mib': '' is not a number/],
+    [{ nodes: 'sn,cpu_milli,memory_mib,model\na,1,1,T4\n' }, 'gpu', /line 1: no column 'gpu'/],
     [{ nodes: 'sn,cpu_milli,memory_mib,gpu,model\na,1,1,0,\n' }, 'gpu', /no host has a GPU/],
     [{ pods: `${pods}p,-1,1,0,0,\n` }, 'cpu_milli', /pods\.csv' line 4, column 'cpu_milli'/],
     [{ pods: `${pods}p,1,1,1,1001,\n` }, 'gpu_milli', /line 4, column 'gpu_milli'/],
     [{ pods: `${pods}p,1,1,1,0,\n` }, 'gpu_milli', /line 4, column 'gpu_milli'/],
     [{ pods: `${pods}p,1,1,1,500,T4|X/Y\n` }, 'gpu_spec', /line 4, column 'gpu_spec'/],
     [{ pods: `${pods}p,1,1,,500,\n` }, 'num_gpu', /line 4, column 'num_gpu': '' is not a whole/],
-    [{ pods: `${pods}p,1,1.5,1,500,\n` }, 'memory_mib', /line 4, column 'memory_mib': '1\.5' is not a whole/],
+    [{ pods: `${pods}p,1,1,0.5,500,\n` }, 'num_gpu', /line 4, column 'num_gpu': '0\.5' is not a whole/],
+    [{ pods: `${pods}p,1,1,1,1000.2,\n` }, 'gpu_milli', /'1000\.2' is not a number from 1 to 1000$/],
+    [{ pods: `${pods}p,1,1e99,1,500,\n` }, 'memory_mib', /'1e99' is not a number from 0 to 2147483647$/],
+    [{ pods: `${pods}p,1.2.3,1,1,500,\n` }, 'cpu_milli', /line 4, column 'cpu_milli': '1\.2\.3' is not a number/],
+    [{ pods: `${pods},1,1,1,500,\n` }, 'name', /line 4, column 'name': '' is not a name$/],
     [{ pods: `${pods}p,1,1,8,8000,\n` }, 'gpu_milli', /line 4, column 'gpu_milli': '8000' .* from 1 to 1000/],
     [{ pods: 'Name,name,cpu_milli,num_gpu\np,q,1,1\n' }, 'name', /line 1: two columns 'name'/],
     [{ pods: `${pods}pod-1,1,1,0,0,\n` }, 'name', /line 4, column 'name'/],
     [
-      { pods: `${pods}\np.1,1,1,0,0,\np-1,1,1,0,0,\n` },
+      { pods: `${pods}\nP 1,1,1,0,0,\n P 1,1,1,0,0,\n` },
       'name',
-      /line 6, .*'p-1' is not .* line 5 bears it, as 'p\.1'$/,
+      /line 6, .*'P 1' is not .* line 5 bears it, as 'P 1'$/,
     ],
     [{ pods: 'name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec\np,1,1,0,0,\n' }, 'num_gpu', /asks for a GPU/],
     [{ pods: 'name,cpu_milli\n"p,1\n' }, 'num_gpu', /line 1: no column 'num_gpu'$/],
@@ -346,12 +419,12 @@ test('trace - a quote that is left open, or out of place, is told by the row in 
   assert.match(header.message, /pods\.csv' is .*: a quote is opened and not closed, in line 1$/);
 });
 
-test('trace - a row with too many cells or too few is told by the line where it begins, and so is a header', async () => {
+test('trace - a row with too many cells is told by the line where it begins, and so is a header', async () => {
   const header = 'sn,cpu_milli,memory_mib,gpu,model,note\n';
   for (const [nodes, says] of [
     [`${header}a,1,1,1,T4,"x\n\ny",z\n`, /a row has 7 cells and the header 6, in line 2$/],
-    [`${header}a,1,1,1,T4,"x\n\ny"\n\nb,1,1,1\n`, /a row has 4 cells and the header 6, in line 6$/],
-    [`${header.replaceAll('\n', '\r\n')}\r\na\r\n`, /a row has 1 cell and the header 6, in line 3$/],
+    [`${header}a,1,1,1,T4,"x\n\ny"\n\nb,1,1,1,T4,,,0\n`, /a row has 8 cells and the header 6, in line 6$/],
+    [`${header.replaceAll('\n', '\r\n')}\r\n,,,,,,z\r\n`, /a row has 7 cells and the header 6, in line 3$/],
     ['\n\nsn,cpu_milli\na,1\n', /nodes\.csv' line 3: no column 'gpu'$/],
     ['\n"sn\n",sn,cpu_milli,memory_mib,gpu,model\n', /nodes\.csv' line 2: two columns 'sn'$/],
   ] as const) {
