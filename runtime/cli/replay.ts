@@ -43,7 +43,7 @@ export function addReplay(program: Command): void {
   ).action(async ({ dir, ...flags }: ReplayFlags & { dir: string }) => {
     const { azureFiles, azureWorkload } = await import('../workload/azure.ts');
     const { checkApart } = await import('./files.ts');
-    for (const file of Object.values(azureFiles(dir))) checkApart({ dir: file }, { json: flags.json });
+    for (const file of Object.values(azureFiles(dir).files)) checkApart({ dir: file }, { json: flags.json });
     await run(azureWorkload({ dir, ...workloadOptions(flags) }), flags);
   });
 }

@@ -2,9 +2,10 @@
 // The trace counts in periods of 300 s; where in its period a batch arrives, and how long within its bin a machine
 // lives, is drawn from the seed. Periods are decoded as they are walked: only the text of the files stays in memory.
 
+import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { MAX_COUNT } from '../../actors/messages/common.ts';
-import { MalformedError } from '../errors.ts';
+import { CellwrightError, MalformedError, messageOf } from '../errors.ts';
 import { type Random, seededRandom } from '../random.ts';
 import {
   type Arrival,
@@ -19,7 +20,7 @@ import {
 } from './workload.ts';
 
 export interface AzureOptions {
-  /** Where v1.dev.txt, v1.dev.c2100000.txt, flav_map.txt and v1.interval_map.txt are. */
+  /** Where flav_map.txt, v1.interval_map.txt and a pair such as v1.dev.txt and v1.dev.c2100000.txt are. */
   dir: string;
   /** How many cells the hosts are dealt to, 1 to 1000. */
   cells: number;
@@ -50,7 +51,7 @@ export function azureWorkload(options: AzureOptions): Workload {
   checkUntil(options.untilMs);
   if (options.hosts !== undefined) checkCount('hosts', options.hosts, 100_000);
 
-  const files = azureFiles(options.dir);
+  const { part, files } = azureFiles(options.dir);
   const flavors = readFlavors(files.flavors);
   const bins = readBins(files.bins);
   const periods = readPeriods(files.arrivals, files.fates);
@@ -71,8 +72,8 @@ export function azureWorkload(options: AzureOptions): Workload {
         batchNumber++;
         const atMs = Math.floor(startMs + (place + draws.next()) * slotMs);
         if (atMs >= endMs) return;
-        for (const [letter, machines] of batch) {
-          const flavor = lookUp(flavors, letter, period, 'flavor');
+        for (const [code, machines] of batch) {
+          const { spec, kind, id } = lookUp(flavors, code, period, 'flavor');
           const endAtMs = machines.map((fate) => {
             const ends = endOf(fate, atMs, traceEndMs, bins, draws, period);
             return ends !== undefined && ends < endMs ? ends : undefined;
@@ -80,7 +81,8 @@ export function azureWorkload(options: AzureOptions): Workload {
           for (let first = 0; first < machines.length; first += MAX_COUNT) {
             const part = first === 0 ? '' : `-part${first / MAX_COUNT + 1}`;
             const ends = endAtMs.slice(first, first + MAX_COUNT);
-            yield { atMs, id: `batch-${batchNumber}-${letter}${part}`, count: ends.length, endAtMs: ends, ...flavor };
+            const batchId = `batch-${batchNumber}-${id}${part}`;
+            yield { atMs, id: batchId, count: ends.length, endAtMs: ends, spec, kind };
           }
         }
       }
@@ -90,7 +92,7 @@ export function azureWorkload(options: AzureOptions): Workload {
   const { requested, hosts } = measure(walk(), endMs);
   checkAnyArrives(requested, options.untilMs);
   return {
-    name: 'azure-v1',
+    name: `azure-${part}`,
     hosts: fleet(options.hosts ?? hosts, cells),
     arrivals: { [Symbol.iterator]: walk },
     requested,
@@ -103,9 +105,9 @@ interface Place {
   line: number;
 }
 
-/** `file` is that of the flavors; the line is that of both. */
+/** The place is that in the file of the flavors. */
 interface Period extends Place {
-  fateFile: string;
+  fatePlace: Place;
   flavors: string;
   fates: string;
 }
@@ -116,21 +118,21 @@ type Batch = Map<string, string[]>;
 function batchesOf(period: Period): Batch[] {
   // A period in which nobody arrives.
   if (period.flavors === '' && period.fates === '') return [];
-  const letters = period.flavors.split(',');
-  const fates = period.fates.split(',');
-  if (letters.length !== fates.length) throw wrong(period, 'has another number of items than the file of lifetimes');
+  const codes = itemsOf(period.flavors);
+  const fates = itemsOf(period.fates);
+  if (codes.length !== fates.length) throw wrong(period, 'has another number of items than the file of lifetimes');
   const batches: Batch[] = [];
   let batch: Batch = new Map();
-  for (const [index, letter] of letters.entries()) {
+  for (const [index, code] of codes.entries()) {
     const fate = fates[index] as string;
-    if ((letter === '|') !== (fate === '|')) throw wrong(period, `item ${index + 1} ends a batch in one file only`);
-    if (letter !== '|') {
-      const machines = batch.get(letter);
-      if (machines === undefined) batch.set(letter, [fate]);
+    if ((code === '|') !== (fate === '|')) throw wrong(period, `item ${index + 1} ends a batch in one file only`);
+    if (code !== '|') {
+      const machines = batch.get(code);
+      if (machines === undefined) batch.set(code, [fate]);
       else machines.push(fate);
     }
-    const isLast = index === letters.length - 1;
-    if ((letter === '|' || isLast) && batch.size > 0) {
+    const isLast = index === codes.length - 1;
+    if ((code === '|' || isLast) && batch.size > 0) {
       batches.push(batch);
       batch = new Map();
     }
@@ -138,9 +140,11 @@ function batchesOf(period: Period): Batch[] {
   return batches;
 }
 
+const itemsOf = (text: string): string[] => text.split(',').map((item) => item.trim());
+
 /** When a machine ends: `C<bin>` outlives the trace, `U<bin>` ends within it. */
 function endOf(fate: string, atMs: number, traceEndMs: number, bins: Bins, draws: Random, period: Period) {
-  const place = { file: period.fateFile, line: period.line };
+  const place = period.fatePlace;
   if (!/^[CU]/.test(fate)) throw wrong(place, `'${fate}' is no lifetime`);
   const range = lookUp(bins, fate.slice(1), place, 'lifetime bin');
   if (fate.startsWith('C')) return undefined;
@@ -150,33 +154,70 @@ function endOf(fate: string, atMs: number, traceEndMs: number, bins: Bins, draws
   return atMs + draws.integer(leastMs, Math.min(range.mostMs, roomMs));
 }
 
-type Flavors = Map<string, { spec: BuildSpec; kind: string }>;
+/** By code. */
+type Flavors = Map<string, { spec: BuildSpec; kind: string /** In the names of requests. */; id: string }>;
 
-/** The files of a trace, by what they tell. */
-export function azureFiles(dir: string): Readonly<Record<'flavors' | 'bins' | 'arrivals' | 'fates', string>> {
-  return {
-    flavors: join(dir, 'flav_map.txt'),
-    bins: join(dir, 'v1.interval_map.txt'),
-    arrivals: join(dir, 'v1.dev.txt'),
-    fates: join(dir, 'v1.dev.c2100000.txt'),
-  };
+interface AzureFiles {
+  readonly flavors: string;
+  readonly bins: string;
+  readonly arrivals: string;
+  readonly fates: string;
 }
 
-/** Lines such as `2,3.5 g`: virtual processors, gigabytes, the letter that stands for them. */
+/** Which of several pairs is meant where none is named. */
+const USUAL_PAIR = 'v1.dev.c2100000.txt';
+
+/**
+ * The files of a trace, by what they tell, and which part of the dataset it is, such as `v1.dev`.
+ * @throws MalformedError when there are several pairs of arrivals and lifetimes
+ * @throws CellwrightError `trace-unreadable` when there is none
+ */
+export function azureFiles(dir: string): { part: string; files: AzureFiles } {
+  const names = namesIn(dir);
+  const pairs = names.flatMap((fates) => {
+    const part = /^(.+)\.c\d+\.txt$/.exec(fates)?.[1];
+    return part !== undefined && names.includes(`${part}.txt`) ? [{ part, fates }] : [];
+  });
+  const pair = pairs.length === 1 ? pairs[0] : pairs.find(({ fates }) => fates === USUAL_PAIR);
+  if (pair === undefined) {
+    const found = pairs.map(({ part, fates }) => `'${part}.txt' with '${fates}'`).join(', ');
+    if (found !== '') throw new MalformedError(`'${dir}' holds several traces: ${found}`, { field: dir });
+    const message = `'${dir}' holds no file of arrivals with one of lifetimes, such as 'v1.dev.txt' with '${USUAL_PAIR}'`;
+    throw new CellwrightError('trace-unreadable', message, { field: dir });
+  }
+  const files = {
+    flavors: join(dir, 'flav_map.txt'),
+    bins: join(dir, 'v1.interval_map.txt'),
+    arrivals: join(dir, `${pair.part}.txt`),
+    fates: join(dir, pair.fates),
+  };
+  return { part: pair.part, files };
+}
+
+function namesIn(dir: string): string[] {
+  try {
+    return readdirSync(dir).sort();
+  } catch (error) {
+    const message = `cannot read the trace '${dir}': ${messageOf(error)}`;
+    throw new CellwrightError('trace-unreadable', message, { field: dir, cause: error });
+  }
+}
+
+/** Lines such as `2,3.5 g`: virtual processors, gigabytes, the code that stands for them. */
 function readFlavors(file: string): Flavors {
   const flavors: Flavors = new Map();
-  for (const [index, text] of linesOf(file).entries()) {
-    const [, vcpu, gigabytes, letter] = /^(\d+),(\d+(?:\.\d+)?) ([a-z])$/.exec(text) ?? [];
-    if (letter === undefined || flavors.has(letter)) {
-      throw wrong({ file, line: index + 1 }, `'${text}' is no new flavor`);
-    }
+  for (const { text, ...place } of linesOf(file)) {
+    const [, vcpu, gigabytes, code] = /^(\d+)\s*,\s*(\d+(?:\.\d+)?)\s+([^\s,|]+)$/.exec(text) ?? [];
+    if (code === undefined || flavors.has(code)) throw wrong(place, `'${text}' is no new flavor`);
     const resources = { VCPU: Number(vcpu), MEMORY_MB: Math.round(Number(gigabytes) * 1024) };
     const isServable = resources.VCPU <= HOST_VCPU && resources.MEMORY_MB <= HOST_MEMORY_MB;
     if (!isServable || resources.VCPU === 0 || resources.MEMORY_MB === 0) {
       const host = `${HOST_VCPU} processors and ${HOST_MEMORY_MB / 1024} GB`;
-      throw wrong({ file, line: index + 1 }, `'${text}' is nothing that a host of ${host} could have`);
+      throw wrong(place, `'${text}' is nothing that a host of ${host} could have`);
     }
-    flavors.set(letter, { spec: { resources }, kind: `vcpu-${vcpu}` });
+    // Names of requests have no other signs. None of a code of these becomes the other: instances end in a number alone.
+    const id = /^[a-z0-9]{1,16}$/.test(code) ? code : `flavor-no-${flavors.size + 1}`;
+    flavors.set(code, { spec: { resources }, kind: `vcpu-${Number(vcpu)}`, id });
   }
   return flavors;
 }
@@ -186,9 +227,9 @@ type Bins = Map<string, { leastMs: number; mostMs: number }>;
 /** Lines such as `3900 13`: a lifetime in seconds, rounded down to periods, and the bin it is in. */
 function readBins(file: string): Bins {
   const bins: Bins = new Map();
-  for (const [index, text] of linesOf(file).entries()) {
-    const [, seconds, bin] = /^(\d+) (\d+)$/.exec(text) ?? [];
-    if (bin === undefined) throw wrong({ file, line: index + 1 }, `'${text}' is no lifetime and bin`);
+  for (const { text, ...place } of linesOf(file)) {
+    const [, seconds, bin] = /^(\d+)\s+(\d+)$/.exec(text) ?? [];
+    if (bin === undefined) throw wrong(place, `'${text}' is no lifetime and bin`);
     const leastMs = Number(seconds) * 1000;
     const mostMs = leastMs + PERIOD_MS - 1;
     const known = bins.get(bin) ?? { leastMs, mostMs };
@@ -202,34 +243,42 @@ function readPeriods(flavorFile: string, fateFile: string): Period[] {
   const flavorLines = linesOf(flavorFile);
   const fateLines = linesOf(fateFile);
   if (flavorLines.length !== fateLines.length) {
-    throw new MalformedError(`'${flavorFile}' and '${fateFile}' do not have the same number of lines`, {
+    const lines = `${flavorLines.length} and ${fateLines.length}`;
+    throw new MalformedError(`'${flavorFile}' and '${fateFile}' do not have the same number of lines: ${lines}`, {
       field: fateFile,
     });
   }
-  const firstS = Number.parseInt(flavorLines[0] ?? '', 10);
-  if (Number.isNaN(firstS)) throw wrong({ file: flavorFile, line: 1 }, 'does not start with a time in seconds');
-  return flavorLines.map((text, index) => {
-    const line = index + 1;
-    const stamp = `${firstS + index * PERIOD_S} `;
-    const fates = fateLines[index] as string;
-    for (const [file, told] of [
-      [flavorFile, text],
-      [fateFile, fates],
-    ] as const) {
-      // Of a period in which nobody arrives there is the time alone.
-      if (!`${told} `.startsWith(stamp)) throw wrong({ file, line }, `does not start with the time '${stamp.trim()}'`);
-    }
-    return { file: flavorFile, fateFile, line, flavors: text.slice(stamp.length), fates: fates.slice(stamp.length) };
+  const [first] = flavorLines as [Line];
+  const firstS = Number.parseInt(first.text, 10);
+  if (Number.isNaN(firstS)) throw wrong(first, 'does not start with a time in seconds');
+  return flavorLines.map((flavorLine, index) => {
+    const { file, line } = flavorLine;
+    const fateLine = fateLines[index] as Line;
+    const time = String(firstS + index * PERIOD_S);
+    return { file, line, fatePlace: fateLine, flavors: after(time, flavorLine), fates: after(time, fateLine) };
   });
 }
 
-function linesOf(file: string): string[] {
+/** What stands after the time in a line: of a period in which nobody arrives there is the time alone. */
+function after(time: string, line: Line): string {
+  const [, told, items = ''] = /^(\S+)(?:\s+(.*))?$/.exec(line.text) ?? [];
+  if (told !== time) throw wrong(line, `does not start with the time '${time}'`);
+  return items;
+}
+
+interface Line extends Place {
+  /** Without blanks around it. */
+  text: string;
+}
+
+/** The lines of a file, however they end, but for blank ones. */
+function linesOf(file: string): Line[] {
   const lines = readTrace(file)
     .replace(/^\uFEFF/, '')
-    .trimEnd()
-    .split(/\r?\n/)
-    .map((line) => line.trimEnd());
-  if (lines.length === 1 && lines[0]?.trim() === '') throw new MalformedError(`'${file}' is empty`);
+    .split(/\r\n?|\n/)
+    .map((text, index) => ({ file, line: index + 1, text: text.trim() }))
+    .filter(({ text }) => text !== '');
+  if (lines.length === 0) throw new MalformedError(`'${file}' is empty`);
   return lines;
 }
 

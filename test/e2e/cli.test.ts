@@ -90,6 +90,9 @@ test('output - what cannot be written is told, and is no answer; whoever stops r
 
 test('usage - a wrong value is refused by the name of its flag', async () => {
   const nodes = ['--nodes', 'package.json', '--pods', 'package.json'];
+  const azure = await mkdtemp(join(tmpdir(), 'cellwright-test-'));
+  const arrivals = join(azure, 'v1.test.txt');
+  for (const file of [arrivals, join(azure, 'v1.test.c1.txt')]) await writeFile(file, '');
   const cases: [string[], RegExp][] = [
     [['demo', '--cells', '0'], /--cells.*'0'.*whole number from 1 to 100/],
     [['demo', '--requests', 'many'], /--requests.*'many'/],
@@ -99,7 +102,8 @@ test('usage - a wrong value is refused by the name of its flag', async () => {
     [['replay', 'openb', ...nodes, '--alternates', '21'], /--alternates.*'21'.*0 to 20/],
     [['replay', 'openb', '--pods', 'package.json'], /--nodes/],
     [['replay', 'azure', '--dir', 'no-such-folder'], /--dir.*'no-such-folder'.*cannot be read/],
-    [['replay', 'azure', '--dir', '.', '--json', 'v1.dev.txt'], /--dir and --json name the same file: 'v1.dev.txt'/],
+    [['replay', 'azure', '--dir', '.'], /'\.' holds no file of arrivals with one of lifetimes/],
+    [['replay', 'azure', '--dir', azure, '--json', arrivals], /--dir and --json name the same file: '.*v1\.test\.txt'/],
     [['replay', 'openb', ...nodes, '--in-memory', '--servers', 'nats://x'], /--in-memory.*--servers/],
     [['replay', 'openb', ...nodes, '--in-memory', '--prefix', 'A b'], /--in-memory.*--prefix/],
     [['node', '--servers', 'nats://x'], /--roles/],
@@ -130,6 +134,7 @@ test('usage - a wrong value is refused by the name of its flag', async () => {
     assert.match(err, message, args.join(' '));
     assert.is(code, 2, `${args.join(' ')}: ${err}`);
   }
+  await rm(azure, { recursive: true });
 });
 
 test('usage - with --json what went wrong is one document on the standard output, and said on the other as ever', async () => {

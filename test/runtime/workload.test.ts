@@ -338,10 +338,84 @@ test('workload - azure errors name file and line', () => {
   const fates = AZURE['v1.dev.c2100000.txt'].replace('C2', 'X2');
   assert.match(failure({ 'v1.dev.c2100000.txt': fates }), /c2100000\.txt' line 1: 'X2' is no lifetime/);
   assert.match(failure({ 'v1.dev.txt': '' }), /is empty/);
-  for (const first of ['', 'b,|,b,g,b,|']) {
-    const shown = failure({ 'v1.dev.txt': `${first}\n1200 g\n1500 b,b\n` });
-    assert.match(shown, /v1\.dev\.txt' line 1: does not start with a time in seconds/);
+  const timeless = failure({ 'v1.dev.txt': 'b,|,b,g,b,|\n1200 g\n1500 b,b\n' });
+  assert.match(timeless, /v1\.dev\.txt' line 1: does not start with a time in seconds/);
+  assert.match(failure({ 'v1.dev.txt': '\n1200 g\n1500 b,b\n' }), /same number of lines: 2 and 3$/);
+  // Blank lines count in what is said of others.
+  const blank = failure({ 'v1.dev.c2100000.txt': '\n900 U0,|,U2,C2,U1,|\n\n1200 C1\n1600 U2,C0\n' });
+  assert.match(blank, /c2100000\.txt' line 5: does not start with the time '1500'/);
+  for (const line of ['1,2 b c', '1,2 b,c', '1,2 |', '1,2', '4,8 b']) {
+    assert.match(failure({ 'flav_map.txt': `1,2 b\n${line}\n` }), /flav_map\.txt' line 2: '.*' is no new flavor/);
   }
+});
+
+test('workload - azure says the same with lines that end otherwise, blank lines, and other blanks', () => {
+  const change = (change: (text: string) => string) => {
+    const texts = Object.entries(AZURE).map(([name, text]) => [name, change(text)]);
+    return readAzure(Object.fromEntries(texts));
+  };
+  const { arrivals } = readAzure();
+  for (const changed of [
+    change((text) => text.replaceAll('\n', '\r')),
+    change((text) => text.replaceAll('\n', '\r\n')),
+    change((text) => `\n${text.replaceAll('\n', '\n \n\n')}`),
+    change((text) => text.replaceAll(' ', '\t')),
+    change((text) => text.replaceAll(',', ' , ').replaceAll(' ', '  ')),
+    change((text) => text.replaceAll(/^/gm, ' ').replaceAll(/$/gm, '\t')),
+  ]) {
+    assert.equal(changed.arrivals, arrivals);
+  }
+});
+
+test('workload - azure flavors may be of any code', () => {
+  const codes = ['A', 'a', 'aa', '7', 'd2_v3', 'é', 'flavor', 'x'.repeat(100)];
+  const { arrivals } = readAzure({
+    'flav_map.txt': codes.map((code, index) => `${index + 1},2 ${code}\n`).join(''),
+    'v1.dev.txt': `900 ${codes.join(',')},${codes.join(',')}\n`,
+    'v1.dev.c2100000.txt': `900 ${Array<string>(2 * codes.length)
+      .fill('C0')
+      .join(',')}\n`,
+  });
+  assert.equal(
+    arrivals.map(({ kind, count }) => `${kind} ${count}`),
+    codes.map((_, index) => `vcpu-${index + 1} 2`),
+  );
+  const ids = ['flavor-no-1', 'a', 'aa', '7', 'flavor-no-5', 'flavor-no-6', 'flavor', 'flavor-no-8'];
+  assert.equal(
+    arrivals.map(({ id }) => id),
+    ids.map((id) => `batch-1-${id}`),
+  );
+});
+
+test('workload - azure is read from the one pair of files in the folder, and named after it', () => {
+  const { 'v1.dev.txt': flavors, 'v1.dev.c2100000.txt': fates, ...maps } = AZURE;
+  const read = (files: Record<string, string>) => {
+    let name = '';
+    withFiles({ ...maps, ...files }, (dir) => {
+      const workload = azureWorkload({ dir, cells: 2, seed: 1 });
+      checkWorkload(workload);
+      assert.equal([...workload.arrivals], readAzure().arrivals);
+      name = workload.name;
+    });
+    return name;
+  };
+  const test = { 'v1.test.txt': flavors, 'v1.test.c2591400.txt': fates };
+  const train = { 'v1.train.txt': flavors, 'v1.train.c7.txt': fates };
+  assert.is(read({ 'v1.dev.txt': flavors, 'v1.dev.c2100000.txt': fates }), 'azure-v1.dev');
+  assert.is(read({ ...test, 'v1.train.txt': 'x', 'v1.dev.c2100000.txt': 'x', 'notes.txt': 'x' }), 'azure-v1.test');
+  assert.is(read({ ...test, ...train, 'v1.dev.txt': flavors, 'v1.dev.c2100000.txt': fates }), 'azure-v1.dev');
+  assert.match(
+    failureOf(() => read({ ...test, ...train })),
+    /holds several traces: 'v1\.test\.txt' with 'v1\.test\.c2591400\.txt', 'v1\.train\.txt' with 'v1\.train\.c7\.txt'$/,
+  );
+  for (const files of [{}, { 'v1.test.txt': flavors }, { 'v1.test.c2591400.txt': fates }]) {
+    assert.match(
+      failureOf(() => read(files)),
+      /holds no file of arrivals with one of lifetimes, such as 'v1\.dev/,
+    );
+  }
+  const nowhere = () => azureWorkload({ dir: 'nowhere', cells: 1, seed: 1 });
+  assert.match(failureOf(nowhere), /^nowhere: cannot read the trace 'nowhere': ENOENT/);
 });
 
 test.run();
