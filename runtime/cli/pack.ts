@@ -36,11 +36,12 @@ export function addPack(program: Command): void {
 }
 
 function policies(text: string): PackingPolicyName[] {
-  return [...new Set(list(text))].map((name) => {
-    const known = PACKING_POLICIES.find((one) => one === name);
+  const named = list(text).map((name) => {
+    const known = PACKING_POLICIES.find((one) => one === name.toLowerCase().replaceAll(/[\s_-]+/g, '-'));
     if (known !== undefined) return known;
     throw new InvalidArgumentError(`'${name}' is none of ${PACKING_POLICIES.join(', ')}.`);
   });
+  return [...new Set(named)];
 }
 
 function svgFile(path: string): string {

@@ -71,7 +71,7 @@ test('figures - a table for people, a record for programs, a plot, the same agai
     const files = (name: string) => ({ json: join(dir, `${name}.json`), plot: join(dir, `${name}.svg`) });
     const run = async (name: string) => {
       const { json, plot } = files(name);
-      const flags = ['--nodes', nodes, '--pods', pods, '--policy', 'random,fgd', '--seeds', '3'];
+      const flags = ['--nodes', nodes, '--pods', pods, '--policy', 'Random, FGD,fgd', '--seeds', '3'];
       const { code, out, err } = await pack(...flags, '--json', json, '--plot', plot);
       assert.is(code, 0, err);
       return { out, json: readFileSync(json, 'utf8'), plot: readFileSync(plot, 'utf8') };
@@ -190,7 +190,7 @@ test('figures - file names that are markup do not break the plot', async () => {
     const pods = join(dir, 'a<b>&"c".csv');
     writeFileSync(pods, podsText(40));
     const plot = join(dir, 'plot.SVG');
-    const flags = ['--nodes', nodes, '--pods', pods, '--policy', 'best-fit', '--seeds', '1', '--tune', '0.4'];
+    const flags = ['--nodes', nodes, '--pods', pods, '--policy', 'Best_Fit,BEST fit', '--seeds', '1', '--tune', '0.4'];
     const { code, out, err } = await pack(...flags, '--plot', plot);
     assert.is(code, 0, err);
     checkWellFormed(readFileSync(plot, 'utf8'));
