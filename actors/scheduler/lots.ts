@@ -2,6 +2,9 @@
 // kept while whoever has it is out of line for the moment.
 
 import type { Select } from '../messages/scheduler.ts';
+import { dropFromLine, getOutOfLine, nextNumber, placeOf } from './in-line.ts';
+import { namesOthers } from './locating.ts';
+import { rankedAlike } from './ranking/ranking.ts';
 import { isOrdered } from './rounds.ts';
 import type { Away, Lot, Open, Parking, Work } from './state.ts';
 
@@ -15,12 +18,17 @@ export const GIVEN_UP_WAKE = 'given-up';
 export function emptyParking(): Parking {
   return {
     lots: new Map(),
+    outOfLine: new Set(),
+    inLineOf: new Map(),
+    kinds: new Map(),
+    hopeful: new Set(),
     byRequest: new Map(),
     awaiting: new Map(),
     goingByOthers: new Set(),
     locating: new Map(),
     servedAt: new Map(),
     served: 0,
+    numbered: 0,
     serving: new Map(),
   };
 }
@@ -29,8 +37,11 @@ function lotKeyOf({ instances, spec, where, project }: Select): string {
   return JSON.stringify([instances.length, spec, where, project]);
 }
 
-export function placeOf({ waits }: Select): number {
-  return waits?.since ?? 0;
+/** The same for lots that the same hosts have room for. Where a group counts, or other instances, each is of its own kind. */
+function kindKeyOf({ state: { rankings } }: Work, { asked: { instances, spec, where }, request }: Open): string | null {
+  if (spec.instanceGroup !== undefined || namesOthers(spec)) return null;
+  const alike = rankedAlike(rankings, request);
+  return alike === null ? null : JSON.stringify([alike, instances.length, spec, where]);
 }
 
 /** Whether a request that has waited is looked at once more, for the last time. */
@@ -76,14 +87,16 @@ export function isBehindOthers(work: Work, open: Open): boolean {
 export function isSomebodyDue({ state: { parking, view }, turn: { steady } }: Work): boolean {
   if (parking.lots.size === 0) return false;
   if (view.freed !== null && view.freed.size > 0) return true;
-  for (const { hopeful, queue, notBefore } of parking.lots.values()) {
-    if (hopeful && queue.length > 0 && notBefore <= steady) return true;
+  for (const { inLine } of parking.hopeful) {
+    if (inLine.some(({ notBefore }) => notBefore <= steady)) return true;
   }
   return false;
 }
 
 /** The lot of a request. */
-export function openLot({ turn, state: { parking, view } }: Work, { asked }: Open): Lot {
+export function openLot(work: Work, open: Open): Lot {
+  const { asked } = open;
+  const { parking, view } = work.state;
   const key = lotKeyOf(asked);
   const known = parking.lots.get(key);
   if (known !== undefined) return known;
@@ -93,19 +106,21 @@ export function openLot({ turn, state: { parking, view } }: Work, { asked }: Ope
     awaits: asked.spec.tree?.heldBy ?? [],
     queue: [],
     away: new Map(),
-    hopeful: false,
     notBefore: 0,
-    lookAgainAt: 0,
-    homes: '',
+    kindKey: kindKeyOf(work, open) ?? key,
+    kind: null,
+    stands: { servedAt: 0, place: 0 },
+    number: nextNumber(parking),
     locating: null,
   };
   parking.lots.set(key, lot);
+  parking.outOfLine.add(lot);
   for (const instance of lot.awaits) {
     const awaiting = parking.awaiting.get(instance) ?? new Set();
     parking.awaiting.set(instance, awaiting.add(lot));
   }
   view.freed ??= new Set();
-  if (parking.lots.size === 1) turn.wakeAfter(GIVEN_UP_WAKE, SWEEP_MS);
+  if (parking.lots.size === 1) work.turn.wakeAfter(GIVEN_UP_WAKE, SWEEP_MS);
   return lot;
 }
 
@@ -138,31 +153,20 @@ export function isHeldUp(work: Work, { queue, away }: Lot): boolean {
 
 /** Takes a request out of line that is asked for anew; its place is kept. */
 export function stepOut(work: Work, { key, asked }: Pick<Open, 'key' | 'asked'>): void {
-  const lot = work.state.parking.byRequest.get(key);
-  if (lot === undefined) return;
-  unpark(work, key);
-  lot.away.set(key, { place: placeOf(asked), at: work.turn.steady });
-}
-
-export function unpark({ state }: Work, key: string): void {
-  const { byRequest } = state.parking;
-  const lot = byRequest.get(key);
-  if (lot === undefined) return;
-  byRequest.delete(key);
-  const position = lot.queue.findIndex((one) => one.key === key);
-  if (position >= 0) lot.queue.splice(position, 1);
+  const lot = getOutOfLine(work.state.parking, key);
+  lot?.away.set(key, { place: placeOf(asked), at: work.turn.steady });
 }
 
 /** Forgets a request that is not wanted any more. */
 export function withdraw(work: Work, key: string): void {
-  const lot = work.state.parking.byRequest.get(key);
-  unpark(work, key);
+  const lot = getOutOfLine(work.state.parking, key);
   if (lot !== undefined) dropEmpty(work, lot);
 }
 
 export function dropEmpty({ state: { parking, view } }: Work, lot: Lot): void {
   if (lot.queue.length > 0 || lot.away.size > 0) return;
   parking.lots.delete(lot.key);
+  parking.outOfLine.delete(lot);
   parking.goingByOthers.delete(lot);
   if (lot.locating !== null) parking.locating.delete(lot.locating.ask);
   for (const instance of lot.awaits) {
@@ -178,8 +182,7 @@ export function dropEmpty({ state: { parking, view } }: Work, lot: Lot): void {
 export function dropGivenUp(work: Work): void {
   const { parking } = work.state;
   for (const lot of [...parking.lots.values()]) {
-    const givenUp = lot.queue.filter(({ endsAt }) => endsAt <= work.turn.steady);
-    for (const { key } of givenUp) unpark(work, key);
+    dropFromLine(parking, lot, ({ endsAt }) => endsAt <= work.turn.steady);
     isHeldUp(work, lot);
     dropEmpty(work, lot);
   }

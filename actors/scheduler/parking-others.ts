@@ -19,8 +19,8 @@ export function goesByOthers({ asked: { spec } }: Parked): boolean {
 }
 
 /** An instance has a host: it may be what those wait for who want to be with it. */
-export function tellCame({ state }: Work, instance: string): void {
-  for (const lot of state.parking.awaiting.get(instance) ?? []) lot.hopeful = true;
+export function tellCame({ state: { parking } }: Work, instance: string): void {
+  for (const { kind } of parking.awaiting.get(instance) ?? []) if (kind !== null) parking.hopeful.add(kind);
 }
 
 /** Asks where the instances are by which a lot goes, and from then on now and then: others may give them hosts. */
@@ -56,11 +56,12 @@ export function locatedForParked(work: Work, message: Located): boolean {
 function learnOthers(work: Work, lot: Lot, locating: Locating): void {
   const [head] = lot.queue;
   if (head !== undefined && !isEnough(work, head.asked.spec, locating)) return;
-  work.state.parking.locating.delete(locating.ask);
+  const { parking } = work.state;
+  parking.locating.delete(locating.ask);
   lot.locating = null;
   for (const parked of lot.queue) {
     const company = companyOf(parked.asked.spec, locating);
-    if (!isSameCompany(company, parked.request.company)) lot.hopeful = true;
+    if (lot.kind !== null && !isSameCompany(company, parked.request.company)) parking.hopeful.add(lot.kind);
     parked.request = { ...parked.request, company };
   }
 }

@@ -4,10 +4,11 @@
 
 import { waitMs } from '../builds.ts';
 import { anyAdmits } from './gangs.ts';
-import { openLot, placeOf, unpark } from './lots.ts';
+import { getInLine, getOutOfLine, noteServedAt } from './in-line.ts';
+import { openLot } from './lots.ts';
 import { askWhereOthersAre, goesByOthers } from './parking-others.ts';
 import { nextTry } from './rounds.ts';
-import type { Lot, Open, Parked, Work } from './state.ts';
+import type { Kind, Lot, Open, Parked, Work } from './state.ts';
 import { rootsOf } from './view/groups-view.ts';
 
 /** Between two turns that try, ms. */
@@ -24,12 +25,12 @@ export function park(work: Work, open: Open, reason: string, decision: string): 
   const lot = openLot(work, open);
   if (turnOfProject !== null) {
     const isLatest = state.parking.servedAt.get(lot.project) === turnOfProject.now;
-    if (isLatest && tryNumber <= MAX_GIVEN_BACK) state.parking.servedAt.set(lot.project, turnOfProject.before);
+    if (isLatest && tryNumber <= MAX_GIVEN_BACK) noteServedAt(state.parking, lot.project, turnOfProject.before);
     lot.notBefore = turn.steady + pauseMs(work, open);
   }
-  putInLine(work, lot, open);
+  const hasRoom = putInLine(work, lot, open);
   const { request, round } = open.asked;
-  const mayBeNext = lot.hopeful ? { hasRoom: true as const } : {};
+  const mayBeNext = hasRoom ? { hasRoom: true as const } : {};
   turn.send(open.from, { type: 'parked', request, round, reason, decision, ...mayBeNext });
 }
 
@@ -40,21 +41,23 @@ function pauseMs({ patience }: Work, { key, drafts, tryNumber }: Open): number {
   return wasRefused ? longest : Math.min(longest, BETWEEN_MS * 2 ** tryNumber);
 }
 
-function putInLine(work: Work, lot: Lot, open: Open): void {
+/** Answers whether there may be room for it. */
+function putInLine(work: Work, lot: Lot, open: Open): boolean {
   const { key, asked, from, request } = open;
   const { turn, state } = work;
-  unpark(work, key);
-  state.parking.byRequest.set(key, lot);
+  const { parking } = state;
+  getOutOfLine(parking, key);
   lot.away.delete(key);
-  let position = lot.queue.length;
-  while (position > 0 && placeOf((lot.queue[position - 1] as Parked).asked) > placeOf(asked)) position -= 1;
-  const parked = { key, asked, from, request, ...nextTry(open) };
-  lot.queue.splice(position, 0, parked);
-  lot.homes = homesOf(work, parked);
+  const parked = getInLine(parking, lot, { key, asked, from, request, ...nextTry(open) });
+  const kind = lot.kind as Kind;
+  kind.homes = homesOf(work, parked);
   // Since the hosts were looked at, something may have come free, or changed unnoticed.
-  lot.hopeful = anyAdmits(work, parked);
+  if (anyAdmits(work, parked)) parking.hopeful.add(kind);
+  else parking.hopeful.delete(kind);
   if (goesByOthers(parked)) askWhereOthersAre(work, lot);
-  if (lot.hopeful) turn.wakeAfter(PARKED_WAKE, Math.max(lot.notBefore - turn.steady, BETWEEN_MS));
+  const hasRoom = parking.hopeful.has(kind);
+  if (hasRoom) turn.wakeAfter(PARKED_WAKE, Math.max(lot.notBefore - turn.steady, BETWEEN_MS));
+  return hasRoom;
 }
 
 /** Where the group is that a request must be with; empty where it need not. */

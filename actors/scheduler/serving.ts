@@ -4,11 +4,12 @@
 import { effort } from '../fitting/effort.ts';
 import { select } from './choosing.ts';
 import { admits, anyAdmits } from './gangs.ts';
-import { dropEmpty, isHeldUp, placeOf, UNCOUNTED_MS, unpark } from './lots.ts';
+import { comesBefore, getOutOfLine, noteServed, placeOf } from './in-line.ts';
+import { dropEmpty, isHeldUp, UNCOUNTED_MS } from './lots.ts';
 import { BETWEEN_MS, homesOf, PARKED_WAKE } from './parking.ts';
 import { goesByOthers } from './parking-others.ts';
 import { isOrdered } from './rounds.ts';
-import type { Lot, Parked, Parking, Work } from './state.ts';
+import type { Kind, Lot, Parked, Work } from './state.ts';
 
 /** How many requests one turn tries again. */
 const MAX_TRIED = 32;
@@ -17,6 +18,8 @@ const MAX_LOOKED_BEFORE = 256;
 /** How many pairs of a host and a kind of request one turn looks at, and at how many of the providers. */
 const MAX_LOOKS = 2_000;
 const MAX_EFFORT = 20_000;
+/** Of how many lots of which nobody is in line one turn finds out whether anybody will be again. */
+const MAX_OUT_OF_LINE = 64;
 /** How soon it is looked again for room for several where there was none, ms, while nobody else would be served. */
 const LOOK_AGAIN_MS = 100;
 
@@ -26,53 +29,66 @@ export function tryParked(work: Work): void {
   if (parking.lots.size === 0) return;
   const isSeen = lookAtFreed(work);
   for (let tried = 0; tried < MAX_TRIED; tried += 1) {
-    const next = nextLot(work, ({ notBefore, lookAgainAt }) => Math.max(notBefore, lookAgainAt));
+    const next = nextLot(work, ({ lookAgainAt }) => lookAgainAt <= work.turn.steady);
     if (next === null || isAnyUncounted(work)) break;
     if (!hasRoomForHead(work, next)) continue;
     // Somebody is about to be served: those who come before are looked at first, however lately that was in vain.
     let served = next;
     for (let looks = 0; looks < MAX_LOOKED_BEFORE && served === next; looks += 1) {
-      const earlier = nextLot(work, ({ notBefore }) => notBefore);
+      const earlier = nextLot(work, () => true);
       if (earlier === null || earlier === next) break;
       if (hasRoomForHead(work, earlier)) served = earlier;
     }
     serve(work, served);
   }
-  const again = [...parking.lots.values()].filter(({ hopeful, queue }) => hopeful && queue.length > 0);
-  if (!isSeen || again.length > 0) {
-    const { steady } = work.turn;
-    const waits = again.map((lot) =>
-      isHeldUp(work, lot) ? UNCOUNTED_MS : Math.max(lot.notBefore, lot.lookAgainAt) - steady,
-    );
-    const soonest = isSeen ? Math.min(...waits) : 0;
-    work.turn.wakeAfter(PARKED_WAKE, Math.max(soonest, BETWEEN_MS));
+  dropEnded(work);
+  const soonest = isSeen ? soonestTry(work) : BETWEEN_MS;
+  if (soonest !== null) work.turn.wakeAfter(PARKED_WAKE, soonest);
+}
+
+/** How long it is until somebody can be tried, ms; null: nobody has hope. */
+function soonestTry(work: Work): number | null {
+  let soonest: number | null = null;
+  for (const { inLine, lookAgainAt } of work.state.parking.hopeful) {
+    for (const lot of inLine) {
+      const wait = isHeldUp(work, lot) ? UNCOUNTED_MS : Math.max(lot.notBefore, lookAgainAt) - work.turn.steady;
+      if (wait <= BETWEEN_MS) return BETWEEN_MS;
+      soonest = Math.min(soonest ?? wait, wait);
+    }
   }
+  return soonest;
 }
 
 /** Whether there is room for the first of a lot: whoever was served just now may have taken what there was. */
 function hasRoomForHead(work: Work, lot: Lot): boolean {
   const head = lot.queue[0] as Parked;
-  lot.hopeful = goesByOthers(head) || anyAdmits(work, head);
-  if (!lot.hopeful && head.asked.instances.length > 1) lot.lookAgainAt = work.turn.steady + LOOK_AGAIN_MS;
-  return lot.hopeful;
+  if (goesByOthers(head) || anyAdmits(work, head)) return true;
+  const kind = lot.kind as Kind;
+  work.state.parking.hopeful.delete(kind);
+  if (head.asked.instances.length > 1) kind.lookAgainAt = work.turn.steady + LOOK_AGAIN_MS;
+  return false;
 }
 
-/** Of how many projects it is kept when they were served last: one of which that is long ago comes as soon as a new one. */
-const MAX_PROJECTS_KEPT = 10_000;
-
-function noteServed({ servedAt, served }: Parking, project: string): void {
-  servedAt.delete(project);
-  servedAt.set(project, served);
-  if (servedAt.size > MAX_PROJECTS_KEPT) servedAt.delete(servedAt.keys().next().value as string);
+/** Lets go of the lots whose requests have all come to an end. */
+function dropEnded(work: Work): void {
+  const { outOfLine } = work.state.parking;
+  let left = Math.min(outOfLine.size, MAX_OUT_OF_LINE);
+  for (const lot of outOfLine) {
+    if (left === 0) return;
+    left -= 1;
+    outOfLine.delete(lot);
+    outOfLine.add(lot);
+    isHeldUp(work, lot);
+    dropEmpty(work, lot);
+  }
 }
 
 function serve(work: Work, lot: Lot): void {
   const { parking } = work.state;
   const { key, asked, from, taker, tryNumber, endsAt } = lot.queue[0] as Parked;
-  unpark(work, key);
+  getOutOfLine(parking, key);
   if (endsAt > work.turn.steady) {
     const before = parking.servedAt.get(lot.project) ?? 0;
-    parking.served += 1;
     noteServed(parking, lot.project);
     parking.serving.set(key, work.turn.steady);
     lot.away.set(key, { place: placeOf(asked), at: work.turn.steady });
@@ -96,7 +112,7 @@ function isAnyUncounted(work: Work): boolean {
   return false;
 }
 
-/** Which lots the hosts that have come free give hope; false when there are more to look at. */
+/** Which kinds the hosts that have come free give hope; false when there are more to look at. */
 function lookAtFreed(work: Work): boolean {
   const { parking, view } = work.state;
   let looks = 0;
@@ -104,11 +120,10 @@ function lookAtFreed(work: Work): boolean {
   for (const root of view.freed ?? []) {
     if (looks >= MAX_LOOKS || effort.looks >= most) return false;
     view.freed?.delete(root);
-    for (const lot of parking.lots.values()) {
-      if (lot.hopeful) continue;
+    for (const kind of parking.kinds.values()) {
+      if (parking.hopeful.has(kind)) continue;
       looks += 1;
-      const [head] = lot.queue;
-      if (head !== undefined && mayHope(work, lot, head, root)) lot.hopeful = true;
+      if (mayHope(work, kind, root)) parking.hopeful.add(kind);
     }
   }
   return true;
@@ -118,30 +133,28 @@ function lookAtFreed(work: Work): boolean {
  * Whether what changed on a host may let a request in: there, or, where one has left from whom it keeps apart, or the group
  * has left or moved that it keeps together with, elsewhere.
  */
-function mayHope(work: Work, lot: Lot, head: Parked, root: string): boolean {
+function mayHope(work: Work, kind: Kind, root: string): boolean {
+  const [head] = (kind.inLine[0] as Lot).queue as [Parked];
   const homes = homesOf(work, head);
-  const haveMoved = homes !== lot.homes;
-  lot.homes = homes;
+  const haveMoved = homes !== kind.homes;
+  kind.homes = homes;
   return haveMoved || head.request.company?.far.has(root) === true || admits(work, head, root);
 }
 
 /** The lot whose turn it is: of the project that was served longest ago, and there the one whose head came first. */
-function nextLot(work: Work, notBefore: (lot: Lot) => number): Lot | null {
-  const { parking } = work.state;
+function nextLot(work: Work, isDue: (kind: Kind) => boolean): Lot | null {
   let next: Lot | null = null;
-  for (const lot of parking.lots.values()) {
-    const isEmpty = lot.queue.length === 0;
-    if (!isEmpty && (!lot.hopeful || notBefore(lot) > work.turn.steady)) continue;
-    const isHeld = isHeldUp(work, lot);
-    dropEmpty(work, lot);
-    if (isHeld || isEmpty) continue;
-    if (next === null || comesBefore(parking, lot, next)) next = lot;
+  for (const kind of work.state.parking.hopeful) {
+    if (isDue(kind)) next = firstOf(work, kind, next);
   }
   return next;
 }
 
-function comesBefore({ servedAt }: Parking, one: Lot, other: Lot): boolean {
-  const [mine, theirs] = [servedAt.get(one.project) ?? 0, servedAt.get(other.project) ?? 0];
-  if (mine !== theirs) return mine < theirs;
-  return placeOf((one.queue[0] as Parked).asked) < placeOf((other.queue[0] as Parked).asked);
+/** The first lot of a kind that can be tried now, or another if that comes before it. */
+function firstOf(work: Work, { inLine }: Kind, other: Lot | null): Lot | null {
+  for (const lot of inLine) {
+    if (other !== null && comesBefore(other, lot)) return other;
+    if (lot.notBefore <= work.turn.steady && !isHeldUp(work, lot)) return lot;
+  }
+  return other;
 }

@@ -178,6 +178,9 @@ export interface Parked extends Resumed {
   readonly from: Address;
   /** As filters see it. */
   request: Request;
+  readonly lot: Lot;
+  /** Of those whose places are the same, the one that got in line first comes first. */
+  readonly number: number;
 }
 
 /** A request that is out of line for the moment: its turn has come, it is asked for anew, or why it fails is looked for. */
@@ -193,25 +196,46 @@ export interface Lot {
   readonly project: string;
   /** The instances that they want to be with. */
   readonly awaits: readonly string[];
-  readonly queue: Parked[];
+  queue: Parked[];
   /** Those whose places are kept, by their keys: who came after them does not overtake them. */
   readonly away: Map<string, Away>;
-  /** Whether a host may have room by now. */
-  hopeful: boolean;
   /** Not to be tried again before: hosts that look well and refuse are not asked without end. */
   notBefore: SteadyTime;
+  /** Names its kind. */
+  readonly kindKey: string;
+  /** Null: nobody of it is in line. */
+  kind: Kind | null;
+  /** What it has its place by among the lots of its kind: when its project was served last, counted, and the place of its head. */
+  stands: { readonly servedAt: number; readonly place: number };
+  /** Of those that stand alike otherwise, the one that was opened first comes first. */
+  readonly number: number;
+  /** The question where the instances are that they want to be with, or apart from, while its answer is waited for. */
+  locating: Locating | null;
+}
+
+/** The lots that differ in their projects alone: a host that has room for one of them has room for any. */
+export interface Kind {
+  readonly key: string;
+  /** Those of which somebody is in line, the one whose turn it is first. */
+  readonly inLine: Lot[];
   /** Not to be looked at before, unless somebody who comes later would be served. */
   lookAgainAt: SteadyTime;
   /** Where the group was that they want to be with, when it was looked for room there. */
   homes: string;
-  /** The question where the instances are that they want to be with, or apart from, while its answer is waited for. */
-  locating: Locating | null;
 }
 
 /** The requests that wait. */
 export interface Parking {
   readonly lots: Map<string, Lot>;
-  readonly byRequest: Map<string, Lot>;
+  /** The lots of which nobody is in line; the one that was looked at longest ago is first. */
+  readonly outOfLine: Set<Lot>;
+  /** The lots of each project of which somebody is in line. */
+  readonly inLineOf: Map<string, Set<Lot>>;
+  /** The kinds of which somebody is in line. */
+  readonly kinds: Map<string, Kind>;
+  /** Those of them for which a host may have room by now. */
+  readonly hopeful: Set<Kind>;
+  readonly byRequest: Map<string, Parked>;
   /** The lots whose requests want to be with an instance, by its name. */
   readonly awaiting: Map<string, Set<Lot>>;
   /** The lots whose requests want to be with instances, or apart from some; of whom it was asked longest ago is first. */
@@ -222,6 +246,8 @@ export interface Parking {
   readonly servedAt: Map<string, number>;
   /** How many turns there were so far. */
   served: number;
+  /** The number of whoever got in line last, or of the lot that was opened last. */
+  numbered: number;
   /** Those whose turn it was, and whose claims may be still to come, with when that was. */
   readonly serving: Map<string, SteadyTime>;
 }

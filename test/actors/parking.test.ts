@@ -165,7 +165,7 @@ for (const policy of ['affinity', undefined] as const) {
     }
     assert.ok(looks() - before < 20, `${looks() - before} looks`);
     const [lot] = all.desks[0]?.state.parking.lots.values() ?? [];
-    if (policy !== undefined) assert.is(lot?.lookAgainAt, 0, 'hosts that did not change are not looked at');
+    if (policy !== undefined) assert.is(lot?.kind?.lookAgainAt, 0, 'hosts that did not change are not looked at');
     assert.is(all.answers.at(-1)?.type, 'parked');
     for (const { host } of policy === undefined ? hosts : hosts.slice(3, 4)) give(host, 2);
     settle();

@@ -7,6 +7,7 @@ import type { ServerPreference } from '../../fitting/offer.ts';
 import { ALWAYS } from '../filters/always.ts';
 import { type Asked, type Filter, filtersFor } from '../filters/filter.ts';
 import { type Request, rankedPart } from '../request.ts';
+import { isPlain } from '../request-parts.ts';
 import { EachOnce, Slots } from '../view/slots.ts';
 import type { View } from '../view/view.ts';
 import { preferredCell } from '../weighers/preferred-cell.ts';
@@ -156,6 +157,12 @@ function partsOf({ filters, weighers }: Pick<RankedBy, 'filters' | 'weighers'>):
 /** The filters that a request concerns when a host is picked for it. */
 export function lateFiltersOf(rankings: Rankings, request: Request): readonly Asked[] {
   return askedBy(rankings, request).late;
+}
+
+/** The same for requests that are ranked alike, and of which late filters say the same; null: that cannot be told. */
+export function rankedAlike(rankings: Rankings, request: Request): string | null {
+  const { key, late } = askedBy(rankings, request);
+  return late.every(({ part }) => isPlain(part)) ? JSON.stringify([key, late.map(({ part }) => part)]) : null;
 }
 
 /** The ranking for requests like this one, up to date. */
