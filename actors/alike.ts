@@ -44,7 +44,7 @@ export function likeFinder(name: string): LikeFinder {
 
 /** Whether a word of one is no misspelling of that of the other: `CUSTOM_GPU_A10` and `CUSTOM_GPU_V100` are two things. */
 function hasOtherWord(name: string, known: string): boolean {
-  const [words, others] = [wordsOf(name), wordsOf(known)];
+  const [words, others] = [wordsOf(withoutZeros(name)), wordsOf(withoutZeros(known))];
   if (words.length !== others.length) return false;
   return words.some((word, at) => {
     const other = others[at] as string;
