@@ -27,24 +27,18 @@ import {
 import type { Obstacle } from './census.ts';
 import { FamilyHosts, KIND } from './family-hosts.ts';
 import { lookAgainFor } from './judging.ts';
+import { Moves, type Numbers } from './moves.ts';
 
 /** Weighers that say the same whatever amounts are asked where none of the children serves. */
 const OF_DEVICES: ReadonlySet<Weigher['weigh']> = new Set([packDevices.weigh, spareDevices.weigh]);
 
-/** One resource class, by slot. */
-export interface Column {
+/** One resource class, by slot. All but `used` are measures. */
+export interface Column extends Numbers {
   readonly resourceClass: string;
   /** The place of the first of these among the measures of its family, in which they follow one another. */
   readonly at: number;
-  /** What is left; below nothing where more is used than there is. */
-  free: Float64Array;
-  capacity: Float64Array;
   /** Which part of it is left. */
   share: Float64Array;
-  /** The most that one allocation may have. */
-  maxUnit: Float64Array;
-  /** Not among the measures: by this it is told exactly how much is missing, while `free` is rounded. */
-  used: Float64Array;
 }
 
 /** Where a column has each of its measures. */
@@ -77,6 +71,7 @@ export interface Family {
   readonly columns: readonly Column[];
   readonly said: readonly Said[];
   readonly hosts: FamilyHosts;
+  readonly moves: Moves;
   /** The position in the changes up to which this is true. */
   seen: number;
   /** By which count of choices it was used last. */
@@ -125,11 +120,9 @@ export function newFamily(key: string, { spec, filters, weighers }: Parts, slots
   const said = weighers.map((asked, place): Said => {
     return { asked, goesBy: goesBy(asked), at: first + place, values: none, isNothing: true };
   });
-  const measures = { values: [], distance };
-  const family: Family = {
-    ...{ key, spec, filters, slots, columns, said, seen: -1, usedAt: 0 },
-    hosts: new FamilyHosts(slots, view, measures),
-  };
+  const hosts = new FamilyHosts(slots, view, { values: [], distance });
+  const moves = new Moves(columns, hosts);
+  const family: Family = { key, spec, filters, slots, columns, said, hosts, moves, seen: -1, usedAt: 0 };
   return family;
 
   /** By what counts in weight, and hosts of one kind by themselves; what else differs as a rule follows from that. */
@@ -148,7 +141,8 @@ const widened = (values: Float64Array, size: number): Float64Array<ArrayBuffer> 
   return wider;
 };
 
-function widen({ columns, said, hosts }: Family, size: number): void {
+function widen({ columns, said, hosts, moves }: Family, size: number): void {
+  moves.makeRoom(size);
   for (const column of columns) {
     column.free = widened(column.free, size);
     column.capacity = widened(column.capacity, size);
@@ -165,14 +159,12 @@ function widen({ columns, said, hosts }: Family, size: number): void {
 
 /** Has the family know all hosts as they are now. */
 export function keepUp(family: Family, view: View, overrides: Overrides, changed: readonly number[]): void {
-  const { slots, hosts, columns } = family;
+  const { slots, hosts, columns, moves } = family;
   if ((columns[0]?.free.length ?? 0) < slots.size) widen(family, Math.ceil(slots.size * 1.25));
   hosts.setApart();
-  const lookAtAll = () => {
-    for (const slot of changed) look(family, slot, view, overrides);
-  };
-  if (family.seen < 0) hosts.putAll(lookAtAll);
-  else lookAtAll();
+  const lookAt = (slot: number) => look(family, slot, view, overrides);
+  if (family.seen < 0) hosts.putAll(() => changed.forEach(lookAt));
+  else for (const slot of changed) moves.note(slot, lookAt);
 }
 
 /** Looks at one host. */

@@ -24,17 +24,19 @@ export const KIND = {
 } as const;
 
 /** Hosts that are told by numbers and stand together. */
-interface Place {
-  readonly boxes: Boxes;
-}
+export type Place = PlaceOfCell | PlaceOfUnmet;
 
 /** Those of a cell: those that were heard lately, or those that are silent. */
-export interface PlaceOfCell extends Place {
+export interface PlaceOfCell {
+  readonly kind: typeof KIND.plain;
+  readonly boxes: Boxes;
   readonly cell: string;
 }
 
 /** Those that are refused for what they are, unless they are short of one of the first few classes. */
-export interface PlaceOfUnmet extends Place {
+export interface PlaceOfUnmet {
+  readonly kind: typeof KIND.unmet;
+  readonly boxes: Boxes;
   readonly obstacle: Obstacle;
   readonly classes: number;
 }
@@ -75,18 +77,23 @@ export class FamilyHosts {
     return this.#kinds[slot] ?? KIND.none;
   }
 
+  /** Undefined: it is not told by numbers. */
+  placeOf(slot: number): Place | undefined {
+    return this.#places[slot];
+  }
+
   /** Its numbers tell all of a host: it stands with those that it is like. */
   putPlain(slot: number, cell: string): void {
-    this.#put(slot, KIND.plain, this.#placeFor(slot, cell));
+    this.#put(slot, this.#placeFor(slot, cell));
   }
 
   /** @param classes Of how many classes, of those that a request asks for first, it is told before what stands in the way. */
   putUnmet(slot: number, obstacle: Obstacle, classes: number): void {
-    this.#put(slot, KIND.unmet, this.#placeOfUnmet(obstacle, classes));
+    this.#put(slot, this.#placeOfUnmet(obstacle, classes));
   }
 
-  #put(slot: number, kind: number, place: Place): void {
-    this.#setKind(slot, kind);
+  #put(slot: number, place: Place): void {
+    this.#setKind(slot, place.kind);
     this.refused.leave(slot);
     if (this.#toBePut !== null) return void this.#toBePut.push({ slot, place });
     const before = this.#places[slot];
@@ -159,7 +166,7 @@ export class FamilyHosts {
     const key = `${classes} ${keyOf(obstacle)}`;
     let place = this.#unmet.get(key);
     if (place === undefined) {
-      place = { obstacle, classes, boxes: new Boxes(this.#slots, this.measures, this.#boxes) };
+      place = { kind: KIND.unmet, obstacle, classes, boxes: new Boxes(this.#slots, this.measures, this.#boxes) };
       this.#unmet.set(key, place);
     }
     return place;
@@ -171,7 +178,7 @@ export class FamilyHosts {
     const places = this.#byCell[isSilent ? 'silent' : 'heard'];
     let place = places.get(cell);
     if (place === undefined) {
-      place = { cell, boxes: new Boxes(this.#slots, this.measures, this.#boxes) };
+      place = { kind: KIND.plain, cell, boxes: new Boxes(this.#slots, this.measures, this.#boxes) };
       places.set(cell, place);
     }
     return place;

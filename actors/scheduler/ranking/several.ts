@@ -31,7 +31,7 @@ export class Several {
   readonly #isAsMany: (root: string) => boolean;
   /** The position in the changes up to which this is true. */
   #seen: number;
-  #told: { readonly at: number; readonly fitsIn: ReadonlyMap<string, number> } | null = null;
+  #tally: Tally | null = null;
 
   /**
    * @param isAsMany Whether a host may hold as many; asked again when it has changed.
@@ -103,16 +103,8 @@ export class Several {
   /** How many hosts of a cell have room, as numbers tell to the end. */
   toldIn(cell: string): number {
     if (this.member === null) return 0;
-    const { hosts, seen } = this.member.known;
-    if (this.#told?.at === seen) return this.#told.fitsIn.get(cell) ?? 0;
-    const tally = new Tally(this.member);
-    const fitsIn = new Map<string, number>();
-    for (const hearing of HEARINGS) {
-      for (const { cell: one, boxes } of hosts.placesOf(hearing)) {
-        if (boxes.root !== null) fitsIn.set(one, (fitsIn.get(one) ?? 0) + tally.count(boxes.root));
-      }
-    }
-    this.#told = { at: seen, fitsIn };
-    return fitsIn.get(cell) ?? 0;
+    this.#tally ??= new Tally(this.member);
+    this.#tally.catchUp();
+    return this.#tally.fitsIn(cell);
   }
 }

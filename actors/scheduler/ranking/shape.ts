@@ -11,7 +11,7 @@ import type { View } from '../view/view.ts';
 import type { AskedWeigher } from '../weighers/weigher.ts';
 import { type Among, bestOf, Front, type RankedNow } from './best-first.ts';
 import { type Box, hostAt } from './boxes.ts';
-import { type Counted, inOrder, keyOf, type Reason, reasonOf } from './census.ts';
+import { type Counted, inOrder, keyOf, type Reason } from './census.ts';
 import type { Family } from './families.ts';
 import { KIND } from './family-hosts.ts';
 import { LACKS_NOTHING, lackOn, type Member, memberOf, mostIn, NO_ROOM, weightIn } from './family-numbers.ts';
@@ -73,16 +73,6 @@ export interface Choice {
   readonly several?: Several | undefined;
 }
 
-/** What the family has counted for a shape. */
-interface Told {
-  /** The position in the changes at which this is so. */
-  readonly at: number;
-  readonly fits: number;
-  readonly fitsIn: ReadonlyMap<string, number>;
-  /** What hosts are the first to lack, or what stands in their way otherwise. */
-  readonly refusing: readonly Refusing[];
-}
-
 export class Shape implements RankedBy, RankedNow, RankedHosts {
   readonly spec: RequestSpec;
   readonly filters: readonly Asked[];
@@ -99,7 +89,7 @@ export class Shape implements RankedBy, RankedNow, RankedHosts {
   readonly searched: Searched;
   /** The position in the view's changes up to which this ranking is true. */
   seen = -1;
-  #told: Told | null = null;
+  #tally: Tally | null = null;
   readonly #front = new Front(this);
   /** Weighings that somebody has looked at, by slot. */
   readonly #weighed = new Map<number, Weighed>();
@@ -135,13 +125,12 @@ export class Shape implements RankedBy, RankedNow, RankedHosts {
   }
 
   get fits(): number {
-    return this.own.fits + (this.#toldByFamily()?.fits ?? 0);
+    return this.own.fits + (this.told?.fits ?? 0);
   }
 
   get refused(): number {
     if (this.member === null || !this.#countsRefusals) return this.own.refused;
-    const { refusing } = this.#toldByFamily() as Told;
-    return refusing.reduce((sum, { hosts }) => sum + hosts, this.own.refused + this.member.known.hosts.refused.refused);
+    return this.own.refused + this.member.known.hosts.refused.refused + (this.told as Tally).refused;
   }
 
   isRanked(slot: number): boolean {
@@ -260,7 +249,7 @@ export class Shape implements RankedBy, RankedNow, RankedHosts {
   /** How many hosts of a cell fit. */
   fitsIn(cell: string): number {
     const own = HEARINGS.reduce((sum, hearing) => sum + (this.own.heapOf(hearing, cell)?.slots.length ?? 0), 0);
-    return own + (this.#toldByFamily()?.fitsIn.get(cell) ?? 0);
+    return own + (this.told?.fitsIn(cell) ?? 0);
   }
 
   /** The cells of the hosts that fit, each once, and perhaps others. */
@@ -315,7 +304,7 @@ export class Shape implements RankedBy, RankedNow, RankedHosts {
       found.set(key, known === undefined ? one : this.#together(known, one));
     };
     for (const one of this.member.known.hosts.refused.refusing()) add(one);
-    for (const one of (this.#toldByFamily() as Told).refusing) add(one);
+    for (const one of (this.told as Tally).refusing()) add(one);
     return [...found.values()];
   }
 
@@ -331,29 +320,12 @@ export class Shape implements RankedBy, RankedNow, RankedHosts {
     return before({ weight: -one.short, tie }, { weight: -other.short, tie: otherTie }) ? one : other;
   }
 
-  /** What the family counts as it is now. */
-  #toldByFamily(): Told | null {
+  /** What the family tells of its hosts as they are now. */
+  get told(): Tally | null {
     if (this.member === null) return null;
-    const { known } = this.member;
-    if (this.#told?.at === known.seen) return this.#told;
-    const tally = new Tally(this.member);
-    const fitsIn = new Map<string, number>();
-    let fits = 0;
-    for (const hearing of HEARINGS) {
-      for (const { cell, boxes } of known.hosts.placesOf(hearing)) {
-        if (boxes.root === null) continue;
-        const count = tally.count(boxes.root);
-        fitsIn.set(cell, (fitsIn.get(cell) ?? 0) + count);
-        fits += count;
-      }
-    }
-    const unmet: Refusing[] = [];
-    for (const { boxes, classes, obstacle } of known.hosts.placesOfUnmet()) {
-      const hosts = boxes.root === null ? 0 : tally.count(boxes.root, classes);
-      if (hosts > 0) unmet.push({ reason: reasonOf(obstacle), hosts, nearest: undefined });
-    }
-    this.#told = { at: known.seen, fits, fitsIn, refusing: [...tally.lacking(), ...unmet] };
-    return this.#told;
+    this.#tally ??= new Tally(this.member);
+    this.#tally.catchUp();
+    return this.#tally;
   }
 
   /** How many weighings are kept. */
