@@ -8,7 +8,7 @@ import { startNatsServer } from '../../runtime/nats-server/server.ts';
 import { buildsInMemory, buildsOverNats } from './builds.ts';
 import { bareLimits, type Limits } from './limits.ts';
 import { million } from './million.ts';
-import { claimsInActor, selects, stepOfMachine } from './parts.ts';
+import { claimsInActor, selects, stepOfMachine, turnsOfScheduler } from './parts.ts';
 import { placementBench } from './placement.ts';
 import { recovery } from './recovery.ts';
 import { printing, type Report } from './report.ts';
@@ -18,6 +18,7 @@ const BENCHES: Readonly<Record<string, (context: { url: string; limits: Limits; 
     stepOfMachine(limits, report);
     claimsInActor(limits, report);
     selects(limits, report);
+    turnsOfScheduler(limits, report);
   },
   memory: ({ limits, report }) => buildsInMemory(limits, report),
   nats: ({ limits, report }) => buildsOverNats(limits, report),

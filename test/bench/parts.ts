@@ -1,10 +1,12 @@
 // The parts by themselves, in process: a step of a machine, a claim, a selection.
 
 import type { Message, Turn } from '../../actors/actor.ts';
+import type { Claim } from '../../actors/messages/placement.ts';
 import { placement } from '../../actors/placement/placement.ts';
 import { buildLimit, instanceLimit } from '../../actors/scheduler/filters/limits.ts';
 import { best } from '../../actors/scheduler/picking.ts';
 import { emptyRankings, statsMatter } from '../../actors/scheduler/ranking/ranking.ts';
+import { scheduler } from '../../actors/scheduler/scheduler.ts';
 import { emptyView, learnProvider, learnUsage, type View } from '../../actors/scheduler/view/view.ts';
 import { learnHost, passTime, promiseBuild } from '../../actors/scheduler/view/view-hosts.ts';
 import { fewBuilds } from '../../actors/scheduler/weighers/busyness.ts';
@@ -83,12 +85,16 @@ const FIRST = 100;
 /** A scheduler's picture of a fleet in ten cells, of which every tenth host is in an aggregate. */
 function fleetOf(hosts: number): View {
   const view = emptyView();
+  fillView(view, hosts);
+  return view;
+}
+
+function fillView(view: View, hosts: number): void {
   for (let n = 0; n < hosts; n += 1) {
     const aggregates = n % 10 === 0 ? ['ssd'] : [];
     learnProvider(view, { ...provider(n, 64), aggregates, root: `p${n}`, generation: 0, used: {} });
     learnHost(view, `c${n % 10}`, { host: `h${n}`, provider: `p${n}`, state: 'up' });
   }
-  return view;
 }
 
 /** Between two selections: three hosts are used by others, and a cell tells of what a fourth is doing. */
@@ -153,6 +159,67 @@ export function selects(limits: Limits, report: Report): void {
       const name = `select of ${hosts.toLocaleString('en')} hosts${what}`;
       report({ name: `${name}, p50`, value: quantile(tookUs, 0.5), unit: 'us', beside });
       report({ name: `${name}, p99`, value: quantile(tookUs, 0.99), unit: 'us', beside });
+    }
+  }
+}
+
+/** How many turns each figure is taken from. */
+const TURNS = 4_000;
+
+/**
+ * Whole turns of a scheduler: from the request to its claim, and from what placement answers to the answer with alternates
+ * and the record of the decision, which tells of all hosts. The fleet is used at random, requests are of 100 sizes.
+ */
+export function turnsOfScheduler(limits: Limits, report: Report): void {
+  const beside = aStep(limits);
+  for (const hosts of [1_000, 10_000, 100_000]) {
+    progress(`turns of a scheduler of ${hosts} hosts`);
+    const random = seededRandom(hosts);
+    const actor = scheduler({ name: 'bench', warmUpMs: 0 });
+    const state = actor.init();
+    fillView(state.view, hosts);
+    for (let n = 0; n < hosts; n += 1) {
+      const used = { VCPU: random.integer(0, 60), MEMORY_MB: 1_024 * random.integer(0, 60) };
+      learnUsage(state.view, { id: `p${n}`, generation: 1, used }, 0);
+    }
+    state.isForming = false;
+    let claim: Claim | undefined;
+    const turn: Turn<never> = {
+      ...silentTurn,
+      send(_, message) {
+        if (message.type === 'claim') claim = message as Claim;
+      },
+    };
+    const tell = (message: Message, from: string): number => {
+      const begun = performance.now();
+      actor.receive(state, message as never, from, turn);
+      actor.endTurn?.(state, turn);
+      return (performance.now() - begun) * 1_000;
+    };
+    const took: { readonly select: number[]; readonly granted: number[] } = { select: [], granted: [] };
+    for (let n = 0; n < FIRST + TURNS; n += 1) {
+      churn(state.view, hosts, n + 1, random);
+      const groups = [{ name: '', resources: resourcesOf(n, SIZES[0] as number) }];
+      const asked = { request: `r${n}`, round: 1, instances: [`r${n}`], spec: { ...spec, groups }, alternates: 2 };
+      claim = undefined;
+      const selectUs = tell({ type: 'select', ...asked, expiresAt: 1e12 } as Message, 'conductor/0');
+      if (claim === undefined) continue;
+      const { consumer, attempt, allocations } = claim as Claim;
+      const grantedUs = tell(
+        { type: 'claim-granted', consumer, attempt, allocations, usages: [] } as Message,
+        'placement/0',
+      );
+      if (n < FIRST) continue;
+      took.select.push(selectUs);
+      took.granted.push(grantedUs);
+    }
+    const name = `of ${hosts.toLocaleString('en')} hosts, of 100 sizes`;
+    for (const [what, times] of [
+      ['to a claim', took.select],
+      ['from its grant to the answer', took.granted],
+    ] as const) {
+      report({ name: `a scheduler's turn ${what} ${name}, p50`, value: quantile(times, 0.5), unit: 'us', beside });
+      report({ name: `a scheduler's turn ${what} ${name}, p99`, value: quantile(times, 0.99), unit: 'us', beside });
     }
   }
 }
