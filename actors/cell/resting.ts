@@ -3,7 +3,7 @@
 
 import { wakeId } from '../wakes.ts';
 import { hostEvent } from './host-event.ts';
-import type { Host } from './hosts.ts';
+import type { Host, Hosts } from './hosts.ts';
 import { stateOfHost } from './hosts.ts';
 import type { Work } from './work.ts';
 
@@ -24,15 +24,22 @@ export function restIfFailing(work: Work, hostName: string, reason: string): voi
 }
 
 /** Whether one more host of the cell may rest: of two or more in service one always may. */
-function mayRest({ state: { hosts }, resting: { share } }: Work): boolean {
-  let inService = 0;
+function mayRest({ state, resting: { share } }: Work): boolean {
+  // When most of a large cell fails that is asked very often, and nothing changes.
+  state.inService ??= countInService(state.hosts);
+  const { hosts, resting } = state.inService;
+  return hosts >= 2 && resting < Math.max(1, Math.floor(share * hosts));
+}
+
+function countInService(all: Hosts): { hosts: number; resting: number } {
+  let hosts = 0;
   let resting = 0;
-  for (const host of hosts.values()) {
+  for (const host of all.values()) {
     const state = stateOfHost(host);
     if (state === 'aside') resting += 1;
-    if (state === 'aside' || state === 'up') inService += 1;
+    if (state === 'aside' || state === 'up') hosts += 1;
   }
-  return inService >= 2 && resting < Math.max(1, Math.floor(share * inService));
+  return { hosts, resting };
 }
 
 /** How long a host rests that has rested so often in a row. */

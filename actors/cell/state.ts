@@ -96,6 +96,8 @@ export interface CellState extends Shared {
   readonly troubles: Map<string, Trouble>;
   /** When silent hosts were last looked for; not recorded. */
   swept: SteadyTime;
+  /** How many hosts are in service, and how many of these rest, as they were counted last; null: they have changed since. */
+  inService: { readonly hosts: number; readonly resting: number } | null;
 }
 
 /**
@@ -147,6 +149,7 @@ export function emptyCell(): CellState {
     moves: new PassingMap(),
     troubles: new PassingMap(),
     swept: 0,
+    inService: null,
   };
 }
 
@@ -215,9 +218,11 @@ export function applyToCell(state: CellState, record: CellRecord, deadlines: Sta
     case 'met':
       noteGone(state, record.host, record.provider);
       meet(state.hosts, record.host, record.provider, record.incarnation, record.foreign);
+      state.inService = null;
       state.feed.untold.add(record.host);
       return NO_EFFECTS;
     case 'host-event':
+      state.inService = null;
       return stepService(state.hosts.get(record.host) as Host, record.event, record.at) ?? NO_EFFECTS;
     case 'host-set':
       (state.hosts.get(record.host) as Host).revision += 1;
@@ -225,6 +230,7 @@ export function applyToCell(state: CellState, record: CellRecord, deadlines: Sta
     case 'host-removed':
       noteGone(state, record.host);
       state.hosts.delete(record.host);
+      state.inService = null;
       state.selections.delete(record.host);
       state.removedHosts.remember(record.host, record.at);
       return NO_EFFECTS;

@@ -48,6 +48,24 @@ test('hosts - one whose builds keep failing is set aside, and comes back by itse
   assert.is(hostOf('h1').until, on.now + 60_000);
 });
 
+test('hosts - while no more may rest, failures do not have all hosts counted each time', () => {
+  const { on, fail, stateOf } = desk(['h1', 'h2', 'h3', 'h4'], { failuresBeforeAside: 1 });
+  fail('h1');
+  const { hosts } = on.state;
+  const { values } = hosts;
+  let counts = 0;
+  hosts.values = () => {
+    counts += 1;
+    return values.call(hosts);
+  };
+  for (let n = 0; n < 50; n += 1) fail('h2');
+  assert.equal([stateOf('h1'), stateOf('h2')], ['set-aside', 'up']);
+  assert.ok(counts <= 2, `${counts} counts`);
+  on.tell({ type: 'set-host', ask: 1, host: 'h1', enabled: true });
+  fail('h2');
+  assert.equal([stateOf('h1'), stateOf('h2')], ['up', 'set-aside'], 'another may once one has come back');
+});
+
 test("hosts - the fault of a request is not the host's, and a success in between resets the count", () => {
   const { fail, activate, stateOf } = desk();
   for (let n = 0; n < 10; n += 1) fail('h1', 'build-aborted');
