@@ -17,6 +17,8 @@ const traitKey = (name: string): string => `trait ${name}`;
 const idKey = (id: string): string => `id ${id}`;
 const nameKey = (name: string): string => `name ${name}`;
 const groupKey = (id: string): string => `group ${id}`;
+/** Locked by those that put something below a provider. */
+const belowKey = (id: string): string => `below ${id}`;
 
 /** What a listing of one kind shows; a change over several shards that shows in it is told by these. */
 export const CLASSES = 'classes';
@@ -28,14 +30,17 @@ const EVERYTHING = 'everything';
 
 /**
  * What consumers lock that are changed: themselves and the groups whose rule they must keep, and with others the providers
- * that they hold or shall hold of, and all names.
+ * and classes that they hold or shall hold of.
  */
 export function keysOfConsumers(state: PlacementState, changes: readonly ConsumerRecord[], wide: boolean): Keys {
   const { consumers } = state;
-  const shared = new Set<string>(changes.length === 0 ? [] : [EVERYTHING]);
+  const shared = new Set<string>();
   for (const { consumer: id, allocations, owner } of changes) {
     const before = consumers.holding.get(id);
-    for (const { provider } of [...allocations, ...heldBy(before)]) shared.add(providerKey(provider));
+    for (const { provider, resources } of [...allocations, ...heldBy(before)]) {
+      shared.add(providerKey(provider));
+      for (const resourceClass in resources) shared.add(classKey(resourceClass));
+    }
     if (!wide) continue;
     shared.add(usageTopic(owner.project));
     shared.add(usageTopic(ownerOf(before).project));
@@ -76,7 +81,7 @@ export function keysBeside({ change, absent, inventories = [], leaves, joins }: 
   if (leaves !== undefined) alone.push(TREES, ...Object.keys(leaves.generations).map(providerKey));
   if (joins !== undefined) {
     alone.push(TREES, ...joins.providers.flatMap(({ id, name }) => [providerKey(id), idKey(id), nameKey(name)]));
-    shared.push(providerKey(joins.parent));
+    shared.push(providerKey(joins.parent), belowKey(joins.parent));
     for (const { inventories: given, traits } of joins.providers) {
       shared.push(...Object.keys(given).map(classKey), ...traits.map(traitKey));
     }
@@ -85,12 +90,12 @@ export function keysBeside({ change, absent, inventories = [], leaves, joins }: 
   switch (change?.type) {
     case 'provider-create':
       alone.push(idKey(change.id), providerKey(change.id), nameKey(change.name));
-      if (change.parent !== null) shared.push(providerKey(change.parent));
+      if (change.parent !== null) shared.push(providerKey(change.parent), belowKey(change.parent));
       break;
     case 'provider-update':
       alone.push(providerKey(change.id), nameKey(change.name));
       if (change.parent !== undefined) alone.push(TREES);
-      if (typeof change.parent === 'string') shared.push(providerKey(change.parent));
+      if (typeof change.parent === 'string') shared.push(providerKey(change.parent), belowKey(change.parent));
       break;
     case 'class-put':
     case 'class-delete':
@@ -112,7 +117,7 @@ export function keysBeside({ change, absent, inventories = [], leaves, joins }: 
 
 /** What must not be locked for a message to be decided. */
 interface Needs {
-  /** By nobody. */
+  /** By nobody: of what is locked all the time that is waited for in vain. */
   readonly free?: readonly string[];
   /** By nobody who was there before the message; who came since may. */
   readonly settled?: readonly string[];
@@ -143,8 +148,8 @@ export function blockersOf(
   return found.size === 0 ? null : found;
 }
 
-/** The providers of a tree that its compute tells no more: they may go. */
-function toldNoMore({ trees, providers }: PlacementState, tree: PutTree['providers']): string[] {
+/** The providers of a tree that its compute told before, and tells no more. */
+function mayGoBy({ trees, providers }: PlacementState, tree: PutTree['providers']): string[] {
   const told = new Set(tree.map(({ id }) => id));
   const known = trees.get(tree[0]?.id ?? '') ?? [];
   return known.filter((id) => !told.has(id) && providers.get(id)?.told !== null);
@@ -172,8 +177,11 @@ function needsOf(
         open: [providerKey(message.id), ...message.traits.map(traitKey)],
       };
     case 'provider-delete':
-      // Also by those that came since: they may be about to have something below it.
-      return { free: [providerKey(message.id)] };
+      return {
+        free: [belowKey(message.id)],
+        settled: [providerKey(message.id)],
+        open: [providerKey(message.id)],
+      };
     case 'aggregates-put':
       return { settled: [providerKey(message.id)], open: [providerKey(message.id)] };
     case 'provider-create':
@@ -209,19 +217,20 @@ function needsOf(
     case 'class-delete':
       return { open: [classKey(message.name)] };
     case 'class-rename':
-      return { free: [EVERYTHING] };
+      return { free: [EVERYTHING, classKey(message.name)] };
     case 'trait-put':
     case 'trait-delete':
       return { open: [traitKey(message.name)] };
-    case 'put-tree':
-      return {
-        free: toldNoMore(state, message.providers).map(providerKey),
-        open: message.providers.flatMap(({ id, inventories, traits }) => [
-          providerKey(id),
-          ...Object.keys(inventories).map(classKey),
-          ...traits.map(traitKey),
-        ]),
-      };
+    case 'put-tree': {
+      // On which something is held stays, and so does what is above that.
+      const mayGo = mayGoBy(state, message.providers);
+      const told = message.providers.flatMap(({ id, inventories, traits }) => [
+        providerKey(id),
+        ...Object.keys(inventories).map(classKey),
+        ...traits.map(traitKey),
+      ]);
+      return { free: mayGo.map(belowKey), open: [...told, ...mayGo.map(providerKey)] };
+    }
     case 'withdraw-tree':
       return { free: (state.trees.get(message.root) ?? []).map(providerKey) };
     case 'claim': {

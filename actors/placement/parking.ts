@@ -1,6 +1,7 @@
 // Messages that wait until changes over several shards are over that lock what they are about.
 
 import type { Address, Message } from '../actor.ts';
+import type { PutTree } from '../messages/placement.ts';
 import type { Parked } from './holds.ts';
 import { blockersOf } from './lock-keys.ts';
 import type { PlacementState } from './state.ts';
@@ -15,6 +16,8 @@ const SAID_AGAIN: ReadonlySet<string> = new Set(['claim', 'recall', 'unclaim', '
 export function park(state: PlacementState, message: Message, from: Address, isAgain = false): boolean {
   const { locks, parked } = state.holds;
   if (locks.size === 0) return false;
+  // What a compute tells of its tree takes the place of what it told before.
+  if (message.type === 'put-tree' && !isAgain) dropTree(state.holds, rootOf(message));
   const awaits = blockersOf(state, message, isAgain);
   if (awaits === null) return false;
   if (!SAID_AGAIN.has(message.type) && parked.length < MAX_PARKED && !isParked(parked, message)) {
@@ -22,6 +25,13 @@ export function park(state: PlacementState, message: Message, from: Address, isA
   }
   return true;
 }
+
+function dropTree(holds: PlacementState['holds'], root: string | undefined): void {
+  const isOfTree = ({ message }: Parked) => message.type === 'put-tree' && rootOf(message) === root;
+  if (holds.parked.some(isOfTree)) holds.parked.splice(0, Infinity, ...holds.parked.filter((one) => !isOfTree(one)));
+}
+
+const rootOf = (message: Message): string | undefined => (message as unknown as PutTree).providers[0]?.id;
 
 /** A coordinator asks again and again. */
 function isParked(parked: readonly Parked[], message: Message): boolean {

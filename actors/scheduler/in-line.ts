@@ -81,16 +81,25 @@ export function noteServedAt(parking: Parking, project: string, servedAt: number
 /** Puts a lot where it belongs among those of its kind, now that its head may be another, or its project was served. */
 function settle(parking: Parking, lot: Lot): void {
   const { kind: before } = lot;
-  if (before !== null) takeOut(before.inLine, lot, comesBefore);
   const [head] = lot.queue;
+  if (before?.inLine.length === 1 && head !== undefined) {
+    // Alone in its kind it stays where it is.
+    lot.stands = standsOf(parking, lot, head);
+    return;
+  }
+  if (before !== null) takeOut(before.inLine, lot, comesBefore);
   lot.kind = head === undefined ? null : (before ?? kindFor(parking, lot));
   if (lot.kind !== null && head !== undefined) {
-    lot.stands = { servedAt: parking.servedAt.get(lot.project) ?? 0, place: placeOf(head.asked) };
+    lot.stands = standsOf(parking, lot, head);
     putIn(lot.kind.inLine, lot, comesBefore);
   }
   if (before === lot.kind) return;
   if (before === null) joinLine(parking, lot);
   else leaveLine(parking, lot, before);
+}
+
+function standsOf({ servedAt }: Parking, { project }: Lot, { asked }: Parked): Lot['stands'] {
+  return { servedAt: servedAt.get(project) ?? 0, place: placeOf(asked) };
 }
 
 function kindFor({ kinds }: Parking, { kindKey: key }: Lot): Kind {

@@ -241,7 +241,7 @@ function refusePayload(payload: BuildRequest['payload'], count: number): void {
   if (isDeeperThan(MAX_PAYLOAD_DEPTH, payload))
     throw new MalformedError(`'payload' is nested deeper than ${MAX_PAYLOAD_DEPTH}`, { field: 'payload' });
   if (count === 1) return;
-  const { byteLength } = encode([payload]);
+  const { byteLength } = encode({ payload });
   if (byteLength * count <= MAX_PAYLOADS_BYTES) return;
   const product = `its ${byteLength} bytes * ${count} instances are over ${MAX_PAYLOADS_BYTES}`;
   throw new MalformedError(`'payload' is too large: ${product}`, { field: 'payload' });

@@ -87,7 +87,8 @@ async function removeAbandoned(): Promise<void> {
       ({ mtimeMs }) => mtimeMs,
       () => Date.now(),
     );
-    if (changed < Date.now() - ABANDONED_MS) await rm(folder, { recursive: true, force: true });
+    // Not worth an installation that fails.
+    if (changed < Date.now() - ABANDONED_MS) await rm(folder, { recursive: true, force: true }).catch(() => undefined);
   }
 }
 

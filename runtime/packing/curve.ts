@@ -48,7 +48,7 @@ function roundHalfToEven(value: number): number {
 /**
  * The allocation when this much has arrived, as the published evaluation has it: where no request came to this percent,
  * the mean of those that came to the one before or after. Where there are none either, since a single request passed over
- * them, as it was before that. Null if so much never arrived.
+ * them, as it was before that. Null if so much never arrived, nor one percent less.
  */
 export function allocationAt(curve: Curve, percent: number): number | null {
   if ((curve[percent] ?? null) !== null) return allocationBy(curve, percent);

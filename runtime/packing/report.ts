@@ -6,9 +6,9 @@ import { allocationAt, allocationBy, meanOf } from './curve.ts';
 import type { Run } from './runs.ts';
 
 export interface Allocation {
-  /** Percent of all GPUs, the mean of the seeds in which so much arrived; null: in none. */
+  /** Percent of all GPUs, the mean of the seeds in which so much arrived, or one percent less; null: in none. */
   readonly mean: number | null;
-  /** Of each seed, in the order of `seeds`; null: not so much arrived in it. */
+  /** Of each seed, in the order of `seeds`; null: neither arrived in it. */
   readonly seeds: readonly (number | null)[];
 }
 

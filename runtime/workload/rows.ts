@@ -49,7 +49,8 @@ export interface Row<Column extends string> {
 /**
  * The rows of a CSV file with a header, in whose names case makes no difference; columns that are not named may be there,
  * and rows of empty cells alone, as spreadsheets write them, are left out as blank lines are. Rows may leave out their last
- * cells, which are then empty, and may have empty ones that the header has not.
+ * cells, which are then empty, but for one that the file ends with, as if it was cut off; and they may have empty ones that
+ * the header has not.
  * @param optional Columns that may be missing, with what stands in them then.
  * @throws MalformedError for what is no such file; `field` is the column, or the file where it is no column's fault
  * @throws CellwrightError `trace-unreadable` when it cannot be read
@@ -110,6 +111,10 @@ export function readRows<Column extends string>(
     const cells = cellsOfUneven(info.error);
     if (cells.slice(header.length).some((cell) => cell !== '')) {
       throw notCsv(`a row has ${cells.length} cells and the header ${header.length}, in line ${line}`);
+    }
+    const isCutOff = cells.length < header.length && cells.length > 0;
+    if (isCutOff && info.lines === lastLine && !text.endsWith('\n')) {
+      throw notCsv(`it ends within a row: of ${header.length} cells there are ${cells.length}, in line ${line}`);
     }
     if (!Object.values(record).some((cell) => cell !== '')) continue;
     rows.push(rowOf(file, line, { ...blank, ...record } as Record<Column, string>, has));

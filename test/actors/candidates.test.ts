@@ -289,6 +289,18 @@ test('a host with too few devices near each other left does not hide those on ot
   assert.equal([...new Set(nodesServing)].sort(), ['h1-1', 'h2-0']);
 });
 
+test('a host on which nothing is found however long it is searched does not cost the others their search', () => {
+  const host = (name: string, devices: number) => [
+    { id: name },
+    ...Array.from({ length: devices }, (_, n) => ({ id: `${name}-${n}`, parent: name, has: { VGPU: 5 } })),
+  ];
+  // Of 12 times 3, as much as there is in all, only one fits on each device.
+  const state = shardOf([...host('hard', 8), ...host('easy', 12)]);
+  const groups = Array.from({ length: 12 }, (_, n) => group(`_${n}`, { VGPU: 3 }));
+  const found = find(state, groups, { groupPolicy: 'none', limit: 1 });
+  assert.match(said(found).join(), /^easy-0 VGPU=3 /);
+});
+
 test('a question with millions of combinations is answered, and one without an answer soon found to be so', () => {
   const children = Array.from({ length: 8 }, (_, n) => ({ id: `g${n}`, parent: 'h', has: { VGPU: 1 } }));
   const state = shardOf([{ id: 'h' }, ...children]);

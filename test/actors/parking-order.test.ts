@@ -6,6 +6,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { putIn, takeOut } from '../../actors/in-order.ts';
 import type { Select } from '../../actors/messages/scheduler.ts';
+import type { Filter } from '../../actors/scheduler/filters/filter.ts';
 import { dropFromLine, getInLine, getOutOfLine, noteServedAt } from '../../actors/scheduler/in-line.ts';
 import { emptyParking } from '../../actors/scheduler/lots.ts';
 import type { Lot, Parked } from '../../actors/scheduler/state.ts';
@@ -225,5 +226,40 @@ function waitingSince(request: string, since: number): Omit<Parked, 'lot' | 'num
   const asked = selectFor(request, { waits: { since } });
   return { key: request, asked, from: 'conductor/0', request: asked, taker: '', tryNumber: 0, endsAt: FOREVER };
 }
+
+test('waiting - requests that other late filters concern are looked for by themselves, though those go by the same', () => {
+  const onlyFor = (project: string, wanted: string): Filter => ({
+    name: `for-${project}`,
+    late: true,
+    goesBy: (request) => (request.project === project ? true : undefined),
+    refusal: ({ host }) => (host === wanted ? null : { code: 'own', message: 'not this one' }),
+  });
+  for (const projects of [
+    ['a', 'b'],
+    ['b', 'a'],
+  ] as const) {
+    const hosts = ['h1', 'h2'].map((host) => ({ host, has: { VCPU: 8 } }));
+    const on = schedulersOf(hosts, [{ name: 's', filters: [onlyFor('a', 'h1'), onlyFor('b', 'h2')] }]);
+    const { spec } = selectFor('any', { vcpu: 8 });
+    for (const host of ['h1', 'h2']) {
+      const allocations = [{ provider: `p-${host}`, group: '', resources: { VCPU: 8 } }];
+      const claim = { type: 'claim' as const, consumer: host, attempt: 1, spec, allocations, keep: [] };
+      on.ask({ ...claim, expiresAt: 1e11 });
+    }
+    on.deliver();
+    for (const [position, project] of projects.entries()) {
+      const waits = { since: position + 1 };
+      on.hear('scheduler/s', selectFor(`r-${project}`, { vcpu: 8, project, waits, expiresAt: 1e11 }), 'conductor/0');
+      on.deliver();
+    }
+    on.ask({ type: 'release', consumer: 'h2', deleted: true });
+    for (let passed = 0; passed < 3_000; passed += 100) {
+      on.deliver();
+      on.pass(100);
+    }
+    const served = on.answers.filter(({ type }) => type === 'selected').map(({ request }) => request);
+    assert.equal(served, ['r-b']);
+  }
+});
 
 test.run();

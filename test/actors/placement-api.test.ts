@@ -160,31 +160,36 @@ test('consumers of both kinds are seen by both, and a deleted one stays deleted'
   assert.is(codeOf(one.hold('i', { h1: { VCPU: 1 } })), 'consumer-deleted');
 });
 
-test('of an instance that a caller has hold nothing it stays known which attempts are over', () => {
+test('what a caller says of an instance that holds nothing here takes nothing of what is known of its attempts', () => {
   const spec = { groups: [{ name: '', resources: { VCPU: 4 } }], groupPolicy: 'none' as const };
-  const late = (attempt: number): PlacementMessage => {
+  const one = shard();
+  one.put('h1', { VCPU: inventory(10) });
+  const claim = (attempt: number): PlacementMessage => {
     const allocations = [{ provider: 'h1', group: '', resources: { VCPU: 4 } }];
     return { type: 'claim', consumer: 'i', attempt, spec, allocations, keep: [], expiresAt: Number.MAX_VALUE };
   };
-  const takeAway = [
-    (one: ReturnType<typeof shard>) => one.ask({ type: 'allocations-delete', consumer: 'i' }),
-    (one: ReturnType<typeof shard>) => one.hold('i', {}),
-  ];
-  for (const takesAway of takeAway) {
-    const one = shard();
-    one.put('h1', { VCPU: inventory(10) });
-    one.tell(late(1));
-    one.tell(late(2));
-    assert.is(codeOf(takesAway(one)), 'ok');
-    const shown = one.ask({ type: 'consumer-show', consumer: 'i' }) as { ok: { allocations: object } };
-    assert.equal(shown.ok.allocations, {});
-    const [refused] = sentOf(one.tell(late(1)), 'claim-refused');
-    assert.is(refused?.message.refusal.code, 'superseded');
-    assert.is(sentOf(one.tell(late(3)), 'claim-granted').length, 1, 'it goes on');
-    assert.is(one.state.providers.get('h1')?.stocks.get('VCPU')?.used, 4);
-    one.tell({ type: 'release', consumer: 'i', deleted: true });
-    assert.is(one.state.consumers.holding.size, 0, 'and is forgotten in the end');
-  }
+  one.tell(claim(1));
+  // Its next attempt is with another shard.
+  one.tell({ type: 'release', consumer: 'i', before: 2, deleted: false });
+  assert.is(codeOf(one.hold('i', {})), 'ok');
+  const [refused] = sentOf(one.tell(claim(1)), 'claim-refused');
+  assert.is(refused?.message.refusal.code, 'superseded', 'one that is late');
+  assert.is(sentOf(one.tell(claim(3)), 'claim-granted').length, 1, 'it goes on');
+  one.tell({ type: 'release', consumer: 'i', deleted: true });
+  assert.is(one.state.consumers.holding.size, 0, 'and is forgotten in the end');
+});
+
+test('an instance whose allocations a caller takes away is known no more, and may be claimed for anew', () => {
+  const one = shard();
+  one.put('h1', { VCPU: inventory(10) });
+  const spec = { groups: [{ name: '', resources: { VCPU: 4 } }], groupPolicy: 'none' as const };
+  const allocations = [{ provider: 'h1', group: '', resources: { VCPU: 4 } }];
+  const ofInstance = { consumer: 'i', attempt: 1, spec, allocations, keep: [], expiresAt: Number.MAX_VALUE };
+  const claim: PlacementMessage = { type: 'claim', ...ofInstance };
+  one.tell(claim);
+  assert.is(codeOf(one.ask({ type: 'allocations-delete', consumer: 'i' })), 'ok');
+  assert.is(one.state.consumers.holding.size, 0);
+  assert.is(sentOf(one.tell(claim), 'claim-granted').length, 1);
 });
 
 test('a class that is told no more is deleted once nothing is held of it', () => {

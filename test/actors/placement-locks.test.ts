@@ -88,6 +88,30 @@ test('placement - a tree that is told without a provider waits for what is held 
   assert.equal([shown('kid')?.parent, shown('dev')?.parent], ['dev', 'h']);
 });
 
+test('placement - of what a compute tells of its tree the newest counts, also where an earlier one had to wait', () => {
+  const { hold, end, ask, shown } = desk(providerOf('h'), providerOf('dev', { parent: 'h' }));
+  assert.ok(hold('0-1', child('kid', 'dev')));
+  assert.is(ask({ ...put([providerOf('h')]) }), undefined, 'it waits');
+  assert.is(ask({ ...put([providerOf('h'), providerOf('dev', { parent: 'h' })]) })?.type, 'tree-put');
+  end('0-1', false);
+  assert.is(shown('dev')?.parent, 'h');
+});
+
+test('placement - what others hold of a provider all the time keeps nothing waiting that it does not stand in the way of', () => {
+  const { hold, end, shard, ask } = desk(
+    providerOf('h', { inventories: { VCPU: inventoryOf({ total: 99 }), CUSTOM_GOLD: inventoryOf() } }),
+    providerOf('dev', { parent: 'h', inventories: { VCPU: inventoryOf({ total: 99 }) } }),
+  );
+  assert.ok(hold('0-1', { consumers: [holding('c1', 'dev', { VCPU: 1 })] }));
+  assert.is(ask({ type: 'provider-delete', id: 'dev' }), undefined, 'it waits for those that were there before');
+  assert.ok(hold('0-2', { consumers: [holding('c2', 'dev', { VCPU: 1 })] }));
+  const { sent } = end('0-1');
+  const answer = sent.find(({ message: { type } }) => type === 'placement-answer')?.message as { text: string };
+  assert.is(JSON.parse(answer.text).refused.code, 'provider-in-use');
+  assert.ok(hold('0-3', change('class-rename', { name: 'CUSTOM_GOLD', to: 'CUSTOM_TIN' })), 'of another class');
+  assert.is(shard.state.holds.parked.length, 0);
+});
+
 test('placement - a tree that is told waits for nothing that is held elsewhere', () => {
   const { hold, ask } = desk(providerOf('h'), providerOf('dev', { parent: 'h' }));
   ask({ type: 'provider-create', id: 'theirs', name: 'theirs', parent: 'h' });

@@ -15,6 +15,7 @@ import { emptyView, learnProvider, learnUsage, type View } from '../../actors/sc
 import { forgetHost, learnHost } from '../../actors/scheduler/view/view-hosts.ts';
 import { DEFAULT_WEIGHERS } from '../../actors/scheduler/weighers/defaults.ts';
 import { seededRandom } from '../../runtime/random.ts';
+import { inventoryOf } from '../support/placement-desk.ts';
 
 const test = suite('tally');
 
@@ -105,7 +106,7 @@ test('tally - what is put right by hosts that changed is what a count of all say
       const spec = specs[random.integer(0, round % 20 < 15 ? 3 : specs.length - 1)] as RequestSpec;
       const shape = shapeOf({ rankings, view }, { spec });
       if (shape.member === null) continue;
-      const told = shape.told as Tally;
+      const told = shape.tallied() as Tally;
       const { looks } = told;
       const counted = countedAnew(shape);
       const looksNow = looks - (looksSoFar.get(told) ?? 0);
@@ -135,7 +136,7 @@ test('tally - it takes as many looks as hosts have changed, however many there a
     const rankings = emptyRankings(DEFAULT_WEIGHERS, 's');
     const shape = (n: number) => shapeOf({ rankings, view }, { spec: sizeOf(n) });
     for (const n of [2, 3, 4]) assert.ok(shape(n).current.size > 0);
-    const { looks } = shape(4).told as Tally;
+    const { looks } = shape(4).tallied() as Tally;
     assert.ok(looks > 100, 'it was counted once');
     for (let round = 1; round <= 50; round += 1) {
       // Others ask meanwhile.
@@ -146,16 +147,46 @@ test('tally - it takes as many looks as hosts have changed, however many there a
       assert.ok(shape(4).current.size > 0);
       assert.ok(shape(4).refused > 0);
       assert.ok(shape(4).fitsIn('c1') > 0);
-      const since = (shape(4).told as Tally).looks - looks;
+      const since = (shape(4).tallied() as Tally).looks - looks;
       assert.ok(since <= 20 * round, `${since} looks at ${10 * round} hosts of ${hosts} that changed`);
     }
+  }
+});
+
+test('tally - a host that came nearest is sought where hosts lack the class, not where none does', () => {
+  const view = emptyView();
+  const inventories = { VCPU: inventoryOf({ total: 64 }) };
+  const use = (n: number, generation: number, vcpu: number) =>
+    learnUsage(view, { id: `p${n}`, generation, used: { VCPU: vcpu } }, 0);
+  for (let n = 0; n < 4_000; n += 1) {
+    const lacks = n % 100 === 99;
+    const told = { id: `p${n}`, name: `h${n}`, parent: null, inventories, traits: [], aggregates: [] };
+    learnProvider(view, { ...told, root: `p${n}`, generation: 0, used: { VCPU: lacks ? 50 + (n % 13) : n % 30 } });
+    learnHost(view, lacks ? 'last' : `c${n % 4}`, { host: `h${n}`, provider: `p${n}`, state: 'up' });
+  }
+  const rankings = emptyRankings(DEFAULT_WEIGHERS, 's');
+  const tallyOf = (vcpu: number) => {
+    const spec = { groups: [{ name: '', resources: { VCPU: vcpu } }], groupPolicy: 'none' as const };
+    return shapeOf({ rankings, view }, { spec }).tallied() as Tally;
+  };
+  tallyOf(20);
+  shapeOf({ rankings, view }, { spec: { groups: [{ name: '', resources: { VCPU: 22 } }], groupPolicy: 'none' } });
+  tallyOf(21).refusing();
+  for (let round = 1; round <= 20; round += 1) {
+    const nearest = tallyOf(21).refusing()[0]?.nearest;
+    assert.ok(nearest !== undefined);
+    use(Number((rankings.slots?.roots[nearest.slot] ?? '').slice(1)), round, 60 + (round % 3));
+    const tally = tallyOf(21);
+    const { looks } = tally;
+    tally.refusing();
+    assert.ok(tally.looks - looks < 400, `${tally.looks - looks} looks in round ${round}`);
   }
 });
 
 test('tally - where more have changed than it takes looks to count all, all are counted anew', () => {
   const { view, useAnew } = fleetOf(300, 1);
   const rankings = emptyRankings(DEFAULT_WEIGHERS, 's');
-  const told = () => shapeOf({ rankings, view }, { spec: sizeOf(4) }).told as Tally;
+  const told = () => shapeOf({ rankings, view }, { spec: sizeOf(4) }).tallied() as Tally;
   for (const n of [2, 3]) shapeOf({ rankings, view }, { spec: sizeOf(n) });
   const once = told().looks;
   for (let round = 0; round < 5; round += 1) {

@@ -13,7 +13,7 @@ import type { ApiRecord, ConsumerRecord } from '../records.ts';
 import { renameClass } from '../rename-class.ts';
 import type { PlacementState } from '../state.ts';
 import { countTenant, countTenants } from '../tenants.ts';
-import { graft, moveSubtree, plant, subtreeOf, uproot } from '../trees.ts';
+import { graft, moveSubtree, plant, treeOf, uproot } from '../trees.ts';
 
 export function applyApiRecord(state: PlacementState, record: ApiRecord): void {
   const { catalog } = state;
@@ -100,7 +100,8 @@ function applyUpdate(
   respecify(state, id, { name }, at, false);
   if (provider.spec.parent === parent) return;
   const { root } = provider;
-  const isInUse = subtreeOf(state, id).some((one) => inUse(state.providers.get(one) as Provider));
+  // Of a provider that serves traits alone nothing is used; but who holds of it uses something of its tree.
+  const isInUse = treeOf(state, root).some(inUse);
   moveSubtree(state, id, parent, keepsOthers === true);
   // Whoever holds something of it is on another host now, or on one of its own.
   if (!isInUse || state.providers.get(id)?.root === root) return;
@@ -141,11 +142,7 @@ export function replaceAllocations(
     }
     use(allocations, 1, true);
     if (ends) {
-      if (consumer !== undefined && isOfBuild(consumer)) {
-        const { generation } = consumer;
-        Object.assign(consumer, { held: [], generation: given ?? generation + 1, changedAt: at });
-        delete consumer.several;
-      } else consumers.holding.delete(id);
+      if (consumer === undefined || !isMark(consumer)) consumers.holding.delete(id);
       continue;
     }
     const identity = identityOf(consumer, change);
@@ -175,9 +172,9 @@ export function replaceAllocations(
   for (const { consumer } of changes) locate(state, consumer);
 }
 
-/** Of an instance it stays known which attempts are over, also when nothing is held: a claim that is late comes to nothing. */
-function isOfBuild({ latest, away }: Consumer): boolean {
-  return latest !== OF_NO_BUILD || away === true;
+/** Whether it says of an instance that holds nothing here which of its attempts are over: a claim that is late comes to nothing. */
+function isMark({ held, latest, away }: Consumer): boolean {
+  return held.length === 0 && (latest !== OF_NO_BUILD || away === true);
 }
 
 /** A consumer that held nothing here is here again. */

@@ -7,7 +7,7 @@ import { keepsTogether } from '../../placement/groups.ts';
 import type { FilterRefusal } from '../filters/filter.ts';
 import { membersAllowed } from '../group-rules.ts';
 import { instancesLeft } from '../instance-room.ts';
-import { type Fleet, shapeOf, shapeToldByNumbers } from '../ranking/ranking.ts';
+import { type Fleet, noteGrown, shapeOf, shapeToldByNumbers } from '../ranking/ranking.ts';
 import type { Several } from '../ranking/several.ts';
 import type { Request } from '../request.ts';
 import { treeOf, type ViewHost } from '../view/view.ts';
@@ -44,7 +44,10 @@ export function mayHoldAll(fleet: Fleet, request: Request, count: number): Sever
     return instancesLeft(rankings, request, factsOf(view, view.hosts.get(root) as ViewHost, tree)) >= count;
   };
   const shape = isLimited ? shapeOf(fleet, request) : shapeToldByNumbers(fleet, request);
-  return shape.severalOf(count, isAsMany, !isLimited);
+  const { size } = shape;
+  const several = shape.severalOf(count, isAsMany, !isLimited);
+  if (shape.size > size) noteGrown(rankings, request, shape);
+  return several;
 }
 
 /** Whether all hosts together have as much as so many instances need, as far as that is told at once: what is left over on each may fit none. */

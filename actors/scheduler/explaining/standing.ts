@@ -39,6 +39,7 @@ export function standing(fleet: Fleet, request: Request, count: number): Standin
   let fits = current.size;
   let isWhole = true;
   if (late.length > 0 || request.spec.instanceGroup !== undefined) {
+    // This may replace the ranking by one that tells the same by numbers.
     const lately = refusedLate(fleet, request, count);
     isWhole = lately.isWhole;
     fits -= lately.census.hosts;

@@ -159,10 +159,11 @@ export function lateFiltersOf(rankings: Rankings, request: Request): readonly As
   return askedBy(rankings, request).late;
 }
 
-/** The same for requests that are ranked alike, and of which late filters say the same; null: that cannot be told. */
+/** The same for requests that are ranked alike, and that the same late filters judge alike; null: that cannot be told. */
 export function rankedAlike(rankings: Rankings, request: Request): string | null {
   const { key, late } = askedBy(rankings, request);
-  return late.every(({ part }) => isPlain(part)) ? JSON.stringify([key, late.map(({ part }) => part)]) : null;
+  if (!late.every(({ part }) => isPlain(part))) return null;
+  return JSON.stringify([key, late.map(({ filter, part }) => [filter.name, part])]);
 }
 
 /** The ranking for requests like this one, up to date. */
@@ -204,6 +205,11 @@ export function shapeToldByNumbers(fleet: Fleet, request: Request): Shape {
   if (shape.member !== null || familyOf(fleet, asked, true) === null) return shape;
   rankings.shapes.delete(asked.key);
   return shapeOf(fleet, request);
+}
+
+/** A ranking knows more of hosts than it did: others may have to go for it. */
+export function noteGrown(rankings: Rankings, request: Request, shape: Shape): void {
+  keep(rankings, askedBy(rankings, request).key, shape);
 }
 
 /** Keeps a new ranking, and lets go of those that were used longest ago where there are too many, or too large ones. */

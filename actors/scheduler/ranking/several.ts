@@ -59,9 +59,7 @@ export class Several {
     const { changes, changesDropped } = this.#shape.slots;
     if (this.#seen < changesDropped) return false;
     this.own.setApart();
-    for (let position = this.#seen - changesDropped; position < changes.length; position += 1) {
-      this.look(changes[position] as number);
-    }
+    for (const slot of new Set(changes.slice(this.#seen - changesDropped))) this.look(slot);
     this.#seen = changesEnd(this.#view);
     return true;
   }

@@ -125,12 +125,12 @@ export class Shape implements RankedBy, RankedNow, RankedHosts {
   }
 
   get fits(): number {
-    return this.own.fits + (this.told?.fits ?? 0);
+    return this.own.fits + (this.tallied()?.fits ?? 0);
   }
 
   get refused(): number {
     if (this.member === null || !this.#countsRefusals) return this.own.refused;
-    return this.own.refused + this.member.known.hosts.refused.refused + (this.told as Tally).refused;
+    return this.own.refused + this.member.known.hosts.refused.refused + (this.tallied() as Tally).refused;
   }
 
   isRanked(slot: number): boolean {
@@ -249,7 +249,7 @@ export class Shape implements RankedBy, RankedNow, RankedHosts {
   /** How many hosts of a cell fit. */
   fitsIn(cell: string): number {
     const own = HEARINGS.reduce((sum, hearing) => sum + (this.own.heapOf(hearing, cell)?.slots.length ?? 0), 0);
-    return own + (this.told?.fitsIn(cell) ?? 0);
+    return own + (this.tallied()?.fitsIn(cell) ?? 0);
   }
 
   /** The cells of the hosts that fit, each once, and perhaps others. */
@@ -304,7 +304,7 @@ export class Shape implements RankedBy, RankedNow, RankedHosts {
       found.set(key, known === undefined ? one : this.#together(known, one));
     };
     for (const one of this.member.known.hosts.refused.refusing()) add(one);
-    for (const one of (this.told as Tally).refusing()) add(one);
+    for (const one of (this.tallied() as Tally).refusing()) add(one);
     return [...found.values()];
   }
 
@@ -321,7 +321,7 @@ export class Shape implements RankedBy, RankedNow, RankedHosts {
   }
 
   /** What the family tells of its hosts as they are now. */
-  get told(): Tally | null {
+  tallied(): Tally | null {
     if (this.member === null) return null;
     this.#tally ??= new Tally(this.member);
     this.#tally.catchUp();

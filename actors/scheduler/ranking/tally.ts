@@ -219,7 +219,8 @@ export class Tally {
 
   /** @param least How near a host of the box is at most. */
   #seekIn({ commonTie, division, slots }: Box, place: number, lack: Lack, least: number): void {
-    if (least > lack.least || (least === lack.least && commonTie >= lack.tie)) return;
+    const isAny = least < Number.POSITIVE_INFINITY;
+    if (!isAny || least > lack.least || (least === lack.least && commonTie >= lack.tie)) return;
     if (division === null) {
       const asked = this.#asked[place] as Asked;
       for (const slot of slots as number[]) {

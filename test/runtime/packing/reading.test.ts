@@ -419,12 +419,13 @@ test('trace - a quote that is left open, or out of place, is told by the row in 
   assert.match(header.message, /pods\.csv' is .*: a quote is opened and not closed, in line 1$/);
 });
 
-test('trace - a row with too many cells is told by the line where it begins, and so is a header', async () => {
+test('trace - a row with too many cells, or with which the file ends early, is told by the line where it begins, and so is a header', async () => {
   const header = 'sn,cpu_milli,memory_mib,gpu,model,note\n';
   for (const [nodes, says] of [
     [`${header}a,1,1,1,T4,"x\n\ny",z\n`, /a row has 7 cells and the header 6, in line 2$/],
     [`${header}a,1,1,1,T4,"x\n\ny"\n\nb,1,1,1,T4,,,0\n`, /a row has 8 cells and the header 6, in line 6$/],
     [`${header.replaceAll('\n', '\r\n')}\r\n,,,,,,z\r\n`, /a row has 7 cells and the header 6, in line 3$/],
+    [`${header}a,1,1,1,T4,\nb,6000,122`, /it ends within a row: of 6 cells there are 3, in line 3$/],
     ['\n\nsn,cpu_milli\na,1\n', /nodes\.csv' line 3: no column 'gpu'$/],
     ['\n"sn\n",sn,cpu_milli,memory_mib,gpu,model\n', /nodes\.csv' line 2: two columns 'sn'$/],
   ] as const) {
