@@ -17,6 +17,8 @@ const traitKey = (name: string): string => `trait ${name}`;
 const idKey = (id: string): string => `id ${id}`;
 const nameKey = (name: string): string => `name ${name}`;
 const groupKey = (id: string): string => `group ${id}`;
+/** Locked by those that change what is held of a class: it keeps its name meanwhile. */
+const heldKey = (resourceClass: string): string => `held ${resourceClass}`;
 /** Locked by those that put something below a provider. */
 const belowKey = (id: string): string => `below ${id}`;
 
@@ -39,7 +41,7 @@ export function keysOfConsumers(state: PlacementState, changes: readonly Consume
     const before = consumers.holding.get(id);
     for (const { provider, resources } of [...allocations, ...heldBy(before)]) {
       shared.add(providerKey(provider));
-      for (const resourceClass in resources) shared.add(classKey(resourceClass));
+      for (const resourceClass in resources) shared.add(heldKey(resourceClass));
     }
     if (!wide) continue;
     shared.add(usageTopic(owner.project));
@@ -103,7 +105,7 @@ export function keysBeside({ change, absent, inventories = [], leaves, joins }: 
       shared.push(CLASSES);
       break;
     case 'class-rename':
-      alone.push(classKey(change.name), classKey(change.to), EVERYTHING);
+      alone.push(classKey(change.name), classKey(change.to), heldKey(change.name), EVERYTHING);
       shared.push(CLASSES);
       break;
     case 'trait-put':
@@ -217,7 +219,7 @@ function needsOf(
     case 'class-delete':
       return { open: [classKey(message.name)] };
     case 'class-rename':
-      return { free: [EVERYTHING, classKey(message.name)] };
+      return { free: [EVERYTHING, heldKey(message.name)] };
     case 'trait-put':
     case 'trait-delete':
       return { open: [traitKey(message.name)] };

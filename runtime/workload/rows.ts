@@ -104,6 +104,7 @@ export function readRows<Column extends string>(
   }
   const has = (column: string) => header.includes(column);
   const blank = Object.fromEntries(columns.map((column) => [column, has(column) ? '' : optional[column]]));
+  const endsWithLine = text.slice(text.trimEnd().length).includes('\n');
   const rows: Row<Column>[] = [];
   for (const { record, raw, info } of parsed) {
     // What was read of a row begins with the blank lines before it.
@@ -112,11 +113,11 @@ export function readRows<Column extends string>(
     if (cells.slice(header.length).some((cell) => cell !== '')) {
       throw notCsv(`a row has ${cells.length} cells and the header ${header.length}, in line ${line}`);
     }
-    const isCutOff = cells.length < header.length && cells.length > 0;
-    if (isCutOff && info.lines === lastLine && !text.endsWith('\n')) {
+    if (!Object.values(record).some((cell) => cell !== '')) continue;
+    const isShort = cells.length < header.length && cells.length > 0;
+    if (isShort && info.lines === lastLine && !endsWithLine) {
       throw notCsv(`it ends within a row: of ${header.length} cells there are ${cells.length}, in line ${line}`);
     }
-    if (!Object.values(record).some((cell) => cell !== '')) continue;
     rows.push(rowOf(file, line, { ...blank, ...record } as Record<Column, string>, has));
   }
   if (rows.length === 0) throw new MalformedError(`'${file}' holds no rows`, { field: file });

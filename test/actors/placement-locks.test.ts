@@ -99,16 +99,17 @@ test('placement - of what a compute tells of its tree the newest counts, also wh
 
 test('placement - what others hold of a provider all the time keeps nothing waiting that it does not stand in the way of', () => {
   const { hold, end, shard, ask } = desk(
-    providerOf('h', { inventories: { VCPU: inventoryOf({ total: 99 }), CUSTOM_GOLD: inventoryOf() } }),
-    providerOf('dev', { parent: 'h', inventories: { VCPU: inventoryOf({ total: 99 }) } }),
+    providerOf('h', { inventories: { CUSTOM_GOLD: inventoryOf() } }),
+    providerOf('dev', { parent: 'h', inventories: { CUSTOM_USED: inventoryOf({ total: 99 }) } }),
   );
-  assert.ok(hold('0-1', { consumers: [holding('c1', 'dev', { VCPU: 1 })] }));
+  assert.ok(hold('0-1', { consumers: [holding('c1', 'dev', { CUSTOM_USED: 1 })] }));
   assert.is(ask({ type: 'provider-delete', id: 'dev' }), undefined, 'it waits for those that were there before');
-  assert.ok(hold('0-2', { consumers: [holding('c2', 'dev', { VCPU: 1 })] }));
+  assert.ok(hold('0-2', { consumers: [holding('c2', 'dev', { CUSTOM_USED: 1 })] }));
   const { sent } = end('0-1');
   const answer = sent.find(({ message: { type } }) => type === 'placement-answer')?.message as { text: string };
   assert.is(JSON.parse(answer.text).refused.code, 'provider-in-use');
-  assert.ok(hold('0-3', change('class-rename', { name: 'CUSTOM_GOLD', to: 'CUSTOM_TIN' })), 'of another class');
+  assert.ok(hold('0-3', change('class-put', { name: 'CUSTOM_USED' })), 'a class that is there, and held of');
+  assert.ok(hold('0-4', change('class-rename', { name: 'CUSTOM_GOLD', to: 'CUSTOM_TIN' })), 'another class');
   assert.is(shard.state.holds.parked.length, 0);
 });
 

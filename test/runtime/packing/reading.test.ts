@@ -205,6 +205,15 @@ c,0,64,2
 d
 `,
   },
+  'with a last line of blanks, or of empty cells': {
+    nodes: 'sn,cpu_milli,memory_mib,gpu,model\nn1,8000,1024,2,T4\nn2,4000,512\n \t',
+    pods: `name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec
+a,1000,64,1,250,T4|V100
+b,2000
+c,0,64,2
+d
+,`,
+  },
   'with fractions and exponents': {
     nodes: 'sn,cpu_milli,memory_mib,gpu,model\nn1,8000.9,1.0249e3,2.0,T4\nn2,4e3,511.9999999999999,0,\n',
     pods: `name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec
