@@ -11,7 +11,7 @@ import { GROUP_CHANGED, GROUP_CONFLICT } from './group-rules.ts';
 import { locate, MOVED } from './locating.ts';
 import { tellCame } from './parking-others.ts';
 import { haveAllSaid, orderOfClaim, shardOf } from './rounds.ts';
-import { contextOf, countToPlace, draftOf, isOpen, openOf, settle } from './selecting.ts';
+import { contextOf, countToPlace, draftOf, isOpen, openOf, settle, settleRest } from './selecting.ts';
 import type { Open, Work } from './state.ts';
 import { noteShard } from './view/silence.ts';
 import { learnUsage, noteChange, type View, type ViewHost } from './view/view.ts';
@@ -85,6 +85,7 @@ export function refused(work: Work, { consumer, refusal, usages, order }: ClaimR
   const reason = `${refusal.code}: ${refusal.message}`;
   if (hopeless) open.hopeless = refusal.code;
   if (refusal.code === GROUP_CONFLICT) {
+    settleRest(work, open);
     noteAll(draftOf(open, consumer), work.state, open.request, countToPlace(open));
   }
   const isChanged = refusal.code === GROUP_CHANGED;

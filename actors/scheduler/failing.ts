@@ -23,7 +23,7 @@ import { lateFiltersOf } from './ranking/ranking.ts';
 import type { Request } from './request.ts';
 import { OF_ROOM } from './rivals.ts';
 import { isOrdered } from './rounds.ts';
-import { close, contextOf, draftOf, isOpen, settle, tellSelecting } from './selecting.ts';
+import { close, contextOf, draftOf, isOpen, settleRest, tellSelecting } from './selecting.ts';
 import type { Found, Open, Work } from './state.ts';
 import { silentAmong } from './view/silence.ts';
 import type { View } from './view/view.ts';
@@ -135,8 +135,7 @@ function explainFailure(
     const fewer: Advice = { code: 'fewer-instances', from: count, to: given.instances, hosts: given.hosts };
     return answer(work, { advice: [fewer], room: given });
   }
-  // What was claimed for the others is refused for the same.
-  if (open.hopeless !== null) for (const one of [...open.promised.keys()]) settle(work, open, one);
+  if (open.hopeless !== null) settleRest(work, open);
   surveyFor(work, request, count, mayTakeLong, { found: answer, underWay: (now) => tellSelecting(now, open) });
 }
 

@@ -10,6 +10,7 @@ import type { Open, SelectionSnapshot, Work } from './state.ts';
 import { promiseMember } from './view/groups-view.ts';
 import { endPromise } from './view/promises.ts';
 import { learnUsage } from './view/view.ts';
+import { expectNoMore } from './view/view-hosts.ts';
 
 export const SELECT_WAKE = 'select';
 export const RIVALS_WAKE = 'rivals';
@@ -66,6 +67,14 @@ export function settle(
   endPromise(view, promised.provider, allocationsOf(spec, promised), usages, shard);
   const group = spec.instanceGroup;
   if (group !== undefined) promiseMember(view.groups, group.id, promised.provider, -1);
+}
+
+/** The rule of the group stands in the way of one, and so of the others: nothing comes of what was claimed for them. */
+export function settleRest(work: Work, open: Open): void {
+  for (const instance of [...open.promised.keys()]) {
+    expectNoMore(work.state.view, instance);
+    settle(work, open, instance);
+  }
 }
 
 export function close(work: Work, open: Open): void {

@@ -109,6 +109,7 @@ test('placement - what others hold of a provider all the time keeps nothing wait
   const answer = sent.find(({ message: { type } }) => type === 'placement-answer')?.message as { text: string };
   assert.is(JSON.parse(answer.text).refused.code, 'provider-in-use');
   assert.ok(hold('0-3', change('class-put', { name: 'CUSTOM_USED' })), 'a class that is there, and held of');
+  end('0-3');
   assert.ok(hold('0-4', change('class-rename', { name: 'CUSTOM_GOLD', to: 'CUSTOM_TIN' })), 'another class');
   assert.is(shard.state.holds.parked.length, 0);
 });

@@ -8,7 +8,7 @@ import type { Fitted } from '../../actors/messages/questions.ts';
 import type { SchedulerMessage } from '../../actors/messages/scheduler.ts';
 import { unpackDecision } from '../../actors/messages/stored-decision.ts';
 import type { Filter } from '../../actors/scheduler/filters/filter.ts';
-import { instanceLimit } from '../../actors/scheduler/filters/limits.ts';
+import { buildLimit, instanceLimit } from '../../actors/scheduler/filters/limits.ts';
 import { OUTWAITS_MS } from '../../actors/scheduler/rivals.ts';
 import type { SchedulerState } from '../../actors/scheduler/state.ts';
 import { MAX_CLAIMS_PER_SELECTION } from '../../machines/selection.ts';
@@ -580,6 +580,27 @@ test('scheduler - alternates of very many instances are different ones, as far a
     answer.type === 'selected' ? answer.selections.flatMap((one) => one.alternates.map(({ host }) => host)) : [],
   );
   assert.equal([alternates.length, new Set(alternates).size], [600, 600]);
+});
+
+test('scheduler - where the rule of its group refuses one, what was claimed for the others counts as nobody being built', () => {
+  const hosts = ['h1', 'h2', 'h3'].map((host) => ({ host }));
+  const on = schedulersOf(hosts, [{ name: 's', filters: [buildLimit(1)] }]);
+  const claim = { type: 'claim' as const, consumer: 'other', attempt: 1, keep: [], expiresAt: 1e11 };
+  const allocations = [{ provider: 'p-h1', group: '', resources: { VCPU: 1 } }];
+  on.ask({ ...claim, spec: grouped({ id: '/g', policy: 'anti-affinity', maxPerHost: 1 }, 1), allocations });
+  const spec = grouped({ id: '/g', policy: 'anti-affinity', maxPerHost: 2 }, 1);
+  on.hear('scheduler/s', selectFor('r', { instances: named(3), spec }), 'conductor/0');
+  live(on, 3_000);
+  const [answer] = on.answers as unknown as Failure[];
+  assert.match(
+    answer?.reason ?? '',
+    /^group-policy-conflict: .*; if they were not members of instance group 'g', all 3/,
+  );
+  const { refused } = unpackDecision(JSON.parse(answer?.decision ?? ''));
+  assert.equal(
+    refused.map(({ code, hosts: count }) => [code, count]),
+    [['group-policy-conflict', 3]],
+  );
 });
 
 test.run();
