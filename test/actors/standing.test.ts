@@ -111,7 +111,7 @@ const mine: Filter = {
 
 test('scheduler - what late filters, groups and room for several refuse is counted as a look at each host would', () => {
   const seen = new Map<string, number>();
-  for (let seed = 0; seed < 60; seed += 1) {
+  for (let seed = 0; seed < 25; seed += 1) {
     const hosts = 40;
     const fleet = randomFleet(`stand ${seed}`, hosts);
     const { view } = fleet;
@@ -137,7 +137,7 @@ test('scheduler - what late filters, groups and room for several refuse is count
 
 test('scheduler - several that keep together get the first in rank of the hosts with room for all, as a look at each tells', () => {
   let [found, refused] = [0, 0];
-  for (let seed = 0; seed < 60; seed += 1) {
+  for (let seed = 0; seed < 25; seed += 1) {
     const fleet = randomFleet(`together ${seed}`, 40);
     const { view } = fleet;
     const by = requestsOf(`together ${seed}`);
