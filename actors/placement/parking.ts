@@ -17,7 +17,7 @@ export function park(state: PlacementState, message: Message, from: Address, isA
   const { locks, parked } = state.holds;
   if (locks.size === 0) return false;
   // What a compute tells of its tree takes the place of what it told before.
-  if (message.type === 'put-tree' && !isAgain) dropTree(state.holds, rootOf(message));
+  if (message.type === 'put-tree' && !isAgain && !isReminder(message)) dropTree(state.holds, rootOf(message));
   const awaits = blockersOf(state, message, isAgain);
   if (awaits === null) return false;
   if (!SAID_AGAIN.has(message.type) && parked.length < MAX_PARKED && !isParked(parked, message)) {
@@ -30,6 +30,8 @@ function dropTree(holds: PlacementState['holds'], root: string | undefined): voi
   const isOfTree = ({ message }: Parked) => message.type === 'put-tree' && rootOf(message) === root;
   if (holds.parked.some(isOfTree)) holds.parked.splice(0, Infinity, ...holds.parked.filter((one) => !isOfTree(one)));
 }
+
+const isReminder = (message: Message): boolean => (message as unknown as PutTree).again === true;
 
 const rootOf = (message: Message): string | undefined => (message as unknown as PutTree).providers[0]?.id;
 

@@ -97,6 +97,15 @@ test('placement - of what a compute tells of its tree the newest counts, also wh
   assert.is(shown('dev')?.parent, 'h');
 });
 
+test('placement - a reminder of a tree takes the place of nothing that waits', () => {
+  const { hold, end, ask, shown } = desk(providerOf('h'), providerOf('dev', { parent: 'h' }));
+  assert.ok(hold('0-1', child('kid', 'dev')));
+  assert.is(ask({ ...put([providerOf('h')]) }), undefined, 'it waits');
+  ask({ ...put([providerOf('h'), providerOf('dev', { parent: 'h' })]), again: true });
+  end('0-1', false);
+  assert.is(shown('dev'), undefined);
+});
+
 test('placement - what others hold of a provider all the time keeps nothing waiting that it does not stand in the way of', () => {
   const { hold, end, shard, ask } = desk(
     providerOf('h', { inventories: { CUSTOM_GOLD: inventoryOf() } }),
