@@ -16,8 +16,7 @@ const SAID_AGAIN: ReadonlySet<string> = new Set(['claim', 'recall', 'unclaim', '
 export function park(state: PlacementState, message: Message, from: Address, isAgain = false): boolean {
   const { locks, parked } = state.holds;
   if (locks.size === 0) return false;
-  // What a compute tells of its tree takes the place of what it told before.
-  if (message.type === 'put-tree' && !isAgain && !isReminder(message)) dropTree(state.holds, rootOf(message));
+  if (message.type === 'put-tree' && !isAgain && isToldAlready(state.holds, message as unknown as PutTree)) return true;
   const awaits = blockersOf(state, message, isAgain);
   if (awaits === null) return false;
   if (!SAID_AGAIN.has(message.type) && parked.length < MAX_PARKED && !isParked(parked, message)) {
@@ -26,14 +25,18 @@ export function park(state: PlacementState, message: Message, from: Address, isA
   return true;
 }
 
-function dropTree(holds: PlacementState['holds'], root: string | undefined): void {
-  const isOfTree = ({ message }: Parked) => message.type === 'put-tree' && rootOf(message) === root;
-  if (holds.parked.some(isOfTree)) holds.parked.splice(0, Infinity, ...holds.parked.filter((one) => !isOfTree(one)));
+/**
+ * What a compute tells of its tree takes the place of what it told before and still waits. That it was told before is
+ * answered with what waits: until then it is not in.
+ */
+function isToldAlready({ parked }: PlacementState['holds'], { providers, again }: PutTree): boolean {
+  const position = parked.findIndex(
+    ({ message }) =>
+      message.type === 'put-tree' && (message as unknown as PutTree).providers[0]?.id === providers[0]?.id,
+  );
+  if (position >= 0 && again !== true) parked.splice(position, 1);
+  return position >= 0 && again === true;
 }
-
-const isReminder = (message: Message): boolean => (message as unknown as PutTree).again === true;
-
-const rootOf = (message: Message): string | undefined => (message as unknown as PutTree).providers[0]?.id;
 
 /** A coordinator asks again and again. */
 function isParked(parked: readonly Parked[], message: Message): boolean {

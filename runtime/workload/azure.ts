@@ -90,7 +90,7 @@ export function azureWorkload(options: AzureOptions): Workload {
   }
 
   const { requested, hosts } = measure(walk(), endMs);
-  checkAnyArrives(requested, options.untilMs);
+  checkAnyArrives(requested, options.untilMs, files.arrivals);
   return {
     name: `azure-${part}`,
     hosts: fleet(options.hosts ?? hosts, cells),

@@ -59,7 +59,7 @@ export function openbWorkload(options: OpenbOptions): Workload {
   const endMs = Math.min(options.untilMs ?? lastMs, lastMs);
 
   const kept = requests.filter(({ atMs }) => options.untilMs === undefined || atMs < options.untilMs);
-  checkAnyArrives(kept.length, options.untilMs);
+  checkAnyArrives(kept.length, options.untilMs, options.podsFile);
   // The sort keeps equals in the order they come in, so shuffling first orders each second by the seed.
   const sorted = seededRandom(options.seed)
     .shuffle(kept)

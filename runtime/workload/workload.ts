@@ -116,8 +116,9 @@ export function checkUntil(untilMs: number | undefined): void {
 }
 
 /** That a trace is left with something to play. */
-export function checkAnyArrives(requests: number, untilMs: number | undefined): void {
-  if (requests > 0 || untilMs === undefined) return;
+export function checkAnyArrives(requests: number, untilMs: number | undefined, file: string): void {
+  if (requests > 0) return;
+  if (untilMs === undefined) throw new MalformedError(`'${file}': no request arrives in the trace`, { field: file });
   const message = `nothing is left to play: no request of the trace arrives before second ${untilMs / 1_000}`;
   throw new MalformedError(message, { field: 'untilMs' });
 }

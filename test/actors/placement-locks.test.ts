@@ -101,8 +101,10 @@ test('placement - a reminder of a tree takes the place of nothing that waits', (
   const { hold, end, ask, shown } = desk(providerOf('h'), providerOf('dev', { parent: 'h' }));
   assert.ok(hold('0-1', child('kid', 'dev')));
   assert.is(ask({ ...put([providerOf('h')]) }), undefined, 'it waits');
-  ask({ ...put([providerOf('h'), providerOf('dev', { parent: 'h' })]), again: true });
+  const before = { ...put([providerOf('h'), providerOf('dev', { parent: 'h' })]), again: true };
+  assert.is(ask(before), undefined, 'what was told since is not in');
   end('0-1', false);
+  assert.is(ask(before)?.type, 'tree-put');
   assert.is(shown('dev'), undefined);
 });
 

@@ -240,6 +240,11 @@ function readAzure(change: Partial<typeof AZURE> = {}, options: { hosts?: number
   return { ...(workload as Workload), arrivals };
 }
 
+test('workload - an azure trace in which nobody arrives is refused', () => {
+  const empty = { 'v1.dev.txt': '900 |,|\n', 'v1.dev.c2100000.txt': '900 |,|\n' };
+  assert.throws(() => readAzure(empty), /v1\.dev\.txt': no request arrives in the trace$/);
+});
+
 test('workload - an azure batch is one arrival for each flavor, with the lifetimes of its own machines', () => {
   const { arrivals, requested, endMs } = readAzure();
   assert.is(requested, 7);
