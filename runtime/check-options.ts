@@ -44,6 +44,7 @@ const scheduler = {
   patience,
   warmUpMs: anyMs,
   silentMs: ms,
+  hostsATurn: Type.Integer({ minimum: 1 }),
 };
 const cell = {
   claimedMs: ms,

@@ -9,6 +9,7 @@ import type { Select, Take } from '../messages/scheduler.ts';
 import { wakeId } from '../wakes.ts';
 import { selectionOf } from './alternates.ts';
 import { awaitsClaims } from './awaited-claims.ts';
+import { awaitsRanking } from './awaited-ranking.ts';
 import { claim } from './claiming.ts';
 import { noteAll, noteRanked, noteStanding } from './decision.ts';
 import { NOT_FOUND_IN_TIME, REFUSED_THE_CLAIM, whyNone } from './explaining/explain.ts';
@@ -173,6 +174,7 @@ export function rank(work: Work, open: Open, instance: string): void {
   }
   const conflict = conflictOf(open);
   if (conflict !== null) return advance(work, open, instance, { type: 'NONE_FITS', reason: conflict });
+  if (awaitsRanking(work, open)) return;
   const isUntouched = open.gathering === null && open.drafts.size === 0;
   if (isUntouched && open.asked.instances.length > 1) {
     // The first is looked at for all; while nothing can be told, again whenever the request is said again.

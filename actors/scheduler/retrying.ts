@@ -2,6 +2,7 @@
 
 import type { GroupKnown, Located } from '../messages/placement.ts';
 import { noLongerBehind } from './awaited-claims.ts';
+import { rankedFor } from './awaited-ranking.ts';
 import { rank, recall } from './choosing.ts';
 import { claim } from './claiming.ts';
 import { membersTold } from './explaining/group-held.ts';
@@ -24,7 +25,7 @@ export function sayAgain(work: Work, key: string): void {
   open.repeats += 1;
   const unheard = shardsUnheard(work, open);
   // A second round would have to know from each shard that the first was granted nothing there.
-  if (state.isForming) tellSelecting(work, open);
+  if (state.isForming || state.awaitingRanking.has(key)) tellSelecting(work, open);
   // Of others' claims, too, some may not be answered for long: one that waits for them since before it was last said
   // again waits no longer.
   if (open.behind !== null && open.repeats > open.behind.repeats + 1) open.behind = { ...open.behind, upTo: 0 };
@@ -85,6 +86,11 @@ export function lookAgain(work: Work): void {
   forEachIn(work, work.state.unplaced, (open, instance, value) => {
     if (value === 'ranking') rank(work, open, instance);
   });
+}
+
+/** More hosts are ranked for those who wait for that: they go on once all are. */
+export function rankFurther(work: Work): void {
+  for (const open of rankedFor(work)) goOnWithAll(work, open);
 }
 
 /** Hosts that were hard to tell have been searched: those who wait for that look again. */

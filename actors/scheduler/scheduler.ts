@@ -16,6 +16,7 @@ import { snapshotOf } from '../snapshot.ts';
 import { readWake, wakeId } from '../wakes.ts';
 import { workWith } from '../work.ts';
 import { cellsAsked, fitAsked, whyNotAsked } from './answering.ts';
+import { RANK_WAKE } from './awaited-ranking.ts';
 import { BEGIN_WAKE, goOnBeginning, select, taken } from './choosing.ts';
 import { granted, nothingHeld, refused } from './claim-answers.ts';
 import { MEMBERS_WAKE, membersTold } from './explaining/group-held.ts';
@@ -40,7 +41,7 @@ import { followOthers, OTHERS_WAKE } from './parking-others.ts';
 import { QUESTION_WAKE, sayQuestionAgain } from './questioning.ts';
 import { emptyRankings, statsMatter } from './ranking/ranking.ts';
 import { keyOf } from './request.ts';
-import { located, lookAfterRivals, lookAgain, lookBehind, sayAgain, searchedFor } from './retrying.ts';
+import { located, lookAfterRivals, lookAgain, lookBehind, rankFurther, sayAgain, searchedFor } from './retrying.ts';
 import { SEARCH_WAKE, search, searchSoon } from './searching.ts';
 import { RIVALS_WAKE, SELECT_WAKE } from './selecting.ts';
 import { tryParked } from './serving.ts';
@@ -78,13 +79,20 @@ export interface SchedulerOptions {
    * fits, ms; default 4,000: several beats of its feed.
    */
   readonly silentMs?: number;
+  /** How many hosts one turn ranks for a kind of request that is new; default 2,500: some tens of milliseconds of work. */
+  readonly hostsATurn?: number;
   /** How many placement shards the deployment has; default 1. */
   readonly placementShards?: number;
   /** Names each life of the scheduler that begins, among all of all schedulers; needed with several placement shards. */
   readonly incarnation?: () => string;
 }
 
-const DEFAULTS = { patience: { firstMs: 1_000, mostMs: 5_000 }, warmUpMs: 2_500, silentMs: 4_000 } as const;
+const DEFAULTS = {
+  patience: { firstMs: 1_000, mostMs: 5_000 },
+  warmUpMs: 2_500,
+  silentMs: 4_000,
+  hostsATurn: 2_500,
+} as const;
 
 /** Its warm-up is over, or the time in which it waits for hosts of which no cell has told. */
 const WARM_WAKE = 'warm';
@@ -95,8 +103,9 @@ export function scheduler(options: SchedulerOptions): Actor<SchedulerState, Sche
   const patience = options.patience ?? DEFAULTS.patience;
   const warmUpMs = options.warmUpMs ?? DEFAULTS.warmUpMs;
   const silentMs = options.silentMs ?? DEFAULTS.silentMs;
+  const hostsATurn = options.hostsATurn ?? DEFAULTS.hostsATurn;
   const { placementShards = 1, incarnation = () => options.name } = options;
-  const settings = { patience, warmUpMs, silentMs, placementShards };
+  const settings = { patience, warmUpMs, silentMs, hostsATurn, placementShards };
   const workOf = workWith(settings);
 
   function init(): SchedulerState {
@@ -112,6 +121,7 @@ export function scheduler(options: SchedulerOptions): Actor<SchedulerState, Sche
       questions: new Map(),
       naming: new Map(),
       unplaced: new Set(),
+      awaitingRanking: new Set(),
       awaitingSearch: new Set(),
       claims: new PassingMap(),
       claimed: 0,
@@ -187,6 +197,8 @@ export function scheduler(options: SchedulerOptions): Actor<SchedulerState, Sche
         return goOnBeginning(work, about);
       case TELL_WAKE:
         return goOnTelling(work);
+      case RANK_WAKE:
+        return rankFurther(work);
       case SEARCH_WAKE:
         return search(work) ? searchedFor(work) : undefined;
       case PARKED_WAKE:

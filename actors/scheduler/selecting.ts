@@ -83,6 +83,7 @@ export function close(work: Work, open: Open): void {
     work.state.selecting.delete(instance);
   }
   work.state.open.delete(open.key);
+  work.state.awaitingRanking.delete(open.key);
   work.state.awaitingSearch.delete(open.key);
   work.state.awaitingClaims.delete(open.key);
   if (open.locating !== null) work.state.locating.delete(open.locating.ask);

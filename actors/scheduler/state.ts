@@ -306,6 +306,8 @@ export interface SchedulerState extends Fleet {
   readonly naming: Map<number, (work: Work, named: readonly string[]) => void>;
   /** Requests with an instance for which no host was known when it was looked for. */
   readonly unplaced: Set<string>;
+  /** Requests of a kind that is new, while hosts are ranked for it, the one that came first first. */
+  readonly awaitingRanking: Set<string>;
   /** Requests with no host as yet, while some are searched of which it is hard to tell. */
   readonly awaitingSearch: Set<string>;
   /** The claims that are not answered, numbered in the order in which they were made. */
@@ -347,6 +349,8 @@ export interface Work {
   readonly patience: Patience;
   readonly warmUpMs: number;
   readonly silentMs: number;
+  /** How many hosts one turn ranks for a kind of request that is new. */
+  readonly hostsATurn: number;
   /** How many placement shards the deployment has. */
   readonly placementShards: number;
 }

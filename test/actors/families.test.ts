@@ -10,7 +10,13 @@ import type { Filter } from '../../actors/scheduler/filters/filter.ts';
 import { instanceLimit } from '../../actors/scheduler/filters/limits.ts';
 import { best, bestOfAll, bestOfCell } from '../../actors/scheduler/picking.ts';
 import { KIND } from '../../actors/scheduler/ranking/family-hosts.ts';
-import { emptyRankings, type Rankings, shapeOf, statsMatter } from '../../actors/scheduler/ranking/ranking.ts';
+import {
+  emptyRankings,
+  type Rankings,
+  rankSome,
+  shapeOf,
+  statsMatter,
+} from '../../actors/scheduler/ranking/ranking.ts';
 import { isShardSilent, noteShard } from '../../actors/scheduler/view/silence.ts';
 import { emptyView, learnChanges, learnProvider, learnUsage, type View } from '../../actors/scheduler/view/view.ts';
 import { forgetHost, learnHost } from '../../actors/scheduler/view/view-hosts.ts';
@@ -67,6 +73,7 @@ test('families - hosts are ranked and refused as by a look at each, after whatev
   let refusedByFilter = 0;
   let unmet = 0;
   let others = 0;
+  let halfRanked = 0;
   for (let seed = 0; seed < 40; seed += 1) {
     const fleet = randomFleet(`family ${seed}`, 60);
     const { view } = fleet;
@@ -103,6 +110,10 @@ test('families - hosts are ranked and refused as by a look at each, after whatev
       }
       if (round % 5 === 4) passTo(view, view.now + 60_000);
       if (round === 20) forgetHost(view, 'c0', 'p3');
+      // Hosts change while they are ranked, some at a time.
+      const begun = specs[random.integer(0, specs.length - 1)] as RequestSpec;
+      const isTold = random.integer(0, 3) === 0;
+      if (!rankSome({ rankings: some, view }, { spec: begun }, random.integer(0, 25), isTold)) halfRanked += 1;
       const spec = specs[random.integer(0, specs.length - 1)] as RequestSpec;
       assert.equal(toldOf(some, view, spec), toldOf(none, view, spec), `seed ${seed}, round ${round}`);
       assert.is(shapeOf({ rankings: none, view }, { spec }).member, null);
@@ -114,8 +125,8 @@ test('families - hosts are ranked and refused as by a look at each, after whatev
     }
   }
   assert.ok(
-    Math.min(byNumbers, refusedByFilter, unmet, others) > 100,
-    `${[byNumbers, refusedByFilter, unmet, others]}`,
+    Math.min(byNumbers, refusedByFilter, unmet, others, halfRanked) > 100,
+    `${[byNumbers, refusedByFilter, unmet, others, halfRanked]}`,
   );
 });
 
@@ -125,6 +136,7 @@ test('families - of few sizes and of many each ranks hosts as a look at each doe
   let divided = 0;
   for (let seed = 0; seed < 12; seed += 1) {
     const random = seededRandom(seed);
+    const chance = seededRandom(1_000 + seed);
     const HOSTS = 300;
     const view: View = { ...emptyView(seed % 2 === 0 ? 1 : 3), statsMatter: false };
     // Hosts have room for all, or many sizes do not fit on some; they are of one kind, of three, or all different.
@@ -187,6 +199,8 @@ test('families - of few sizes and of many each ranks hosts as a look at each doe
       if (round % 40 === 20) tell(random.integer(0, HOSTS - 1), random.next() < 0.5 ? 'up' : 'down');
       if (round % 60 === 40) forgetHost(view, `c${seed % cells}`, `p${seed}`);
       if (round % 60 === 50) tell(seed, 'up', `c${(seed + 1) % cells}`);
+      const begun = specs[chance.integer(0, specs.length - 1)] as RequestSpec;
+      if (options.maxShapes !== 5) rankSome({ rankings: some, view }, { spec: begun }, chance.integer(0, 100), false);
       const spec = specs[random.integer(0, specs.length - 1)] as RequestSpec;
       const isWhole = round % 10 === 0;
       const skip = random.integer(0, 3) === 0 ? (root: string) => root.endsWith('3') : NOBODY;

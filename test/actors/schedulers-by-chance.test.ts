@@ -26,7 +26,8 @@ function askFor(random: Random, request: string, count: number, vcpu: number): S
 test('scheduler - of several at once, whatever comes in whatever order, none fails a request that need not fail', () => {
   for (let seed = 1; seed <= 150; seed += 1) {
     const random = seededRandom(seed);
-    const on = fleetByChance(random, { placementShards: random.integer(1, 4), hostCount: random.integer(1, 4) });
+    const [placementShards, hostCount] = [random.integer(1, 4), random.integer(1, 4)];
+    const on = fleetByChance(random, { placementShards, hostCount, hostsATurn: seed % 2 === 0 ? 2 : 100 });
     const free = on.hosts.map((host) => {
       const taken = random.integer(1, TOTAL - 1);
       on.take(host, taken);
@@ -58,11 +59,13 @@ test('scheduler - of several at once, whatever comes in whatever order, none fai
       const counted = reasons?.split(', ').reduce((sum, reason) => sum + Number.parseInt(reason, 10), 0);
       assert.is(counted, Number(hosts), answer.reason);
     }
-    for (const { open, selecting, claims, awaitingClaims, unplaced, view } of on.states) {
+    for (const { open, selecting, claims, awaitingClaims, awaitingRanking, unplaced, view } of on.states) {
       const { promised, promisedTenants, expected } = view;
       assert.equal(
-        [open, selecting, claims, awaitingClaims, unplaced, promised, promisedTenants].map(({ size: left }) => left),
-        [0, 0, 0, 0, 0, 0, 0],
+        [open, selecting, claims, awaitingClaims, awaitingRanking, unplaced, promised, promisedTenants].map(
+          ({ size: left }) => left,
+        ),
+        [0, 0, 0, 0, 0, 0, 0, 0],
       );
       assert.equal([...expected.roots()], [], 'no cell has told of any, and there was time to');
       for (const host of on.hosts) {
@@ -77,7 +80,7 @@ test('scheduler - while a placement shard is dead, requests go where the others 
   for (let seed = 1; seed <= 60; seed += 1) {
     const random = seededRandom(seed);
     const placementShards = random.integer(2, 4);
-    const on = fleetByChance(random, { placementShards, hostCount: 12 });
+    const on = fleetByChance(random, { placementShards, hostCount: 12, hostsATurn: 5 });
     const shardOf = (host: string) => placementShardOf(`p-${host}`, placementShards);
     const dead = shardOf(random.pick(on.hosts));
     const living = on.hosts.filter((host) => shardOf(host) !== dead);

@@ -175,7 +175,7 @@ export function turnsOfScheduler(limits: Limits, report: Report): void {
   for (const hosts of [1_000, 10_000, 100_000]) {
     progress(`turns of a scheduler of ${hosts} hosts`);
     const random = seededRandom(hosts);
-    const actor = scheduler({ name: 'bench', warmUpMs: 0 });
+    const actor = scheduler({ name: 'bench', warmUpMs: 0, hostsATurn: hosts });
     const state = actor.init();
     fillView(state.view, hosts);
     for (let n = 0; n < hosts; n += 1) {

@@ -97,6 +97,7 @@ const WRONG: readonly (readonly [options: object, field: string, says?: RegExp])
   [{ placement: { shards: 4 } }, 'placement.shards', /unknown field/],
   [{ scheduler: { fliters: [] } }, 'scheduler.fliters', /unknown field/],
   [{ scheduler: { silentMs: -1 } }, 'scheduler.silentMs', /more than 0/],
+  [{ scheduler: { hostsATurn: 0 } }, 'scheduler.hostsATurn', /at least 1/],
   [{ compute: { heartbeatMs: 0 } }, 'compute.heartbeatMs', /more than 0/],
   [{ aggregates: null }, 'aggregates', /^'aggregates' of the options object must be an object/],
   [{ aggregates: { r: { zone: 'A b' } } }, 'aggregates.r.zone', /^'aggregates.r.zone' of the options object must/],

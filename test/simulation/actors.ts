@@ -73,6 +73,7 @@ export function schedulerOf(name: string, incarnation: string, placementShards: 
     patience: PATIENCE,
     warmUpMs: 2_500,
     silentMs: 3_000,
+    hostsATurn: 2,
   };
   return scheduler(options) as unknown as OwnerActor;
 }

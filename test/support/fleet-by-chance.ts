@@ -26,7 +26,7 @@ interface Way {
 /** Letters of one way keep their order; those of different ways overtake each other as chance has it. */
 export function fleetByChance(
   random: Random,
-  { placementShards, hostCount }: { placementShards: number; hostCount: number },
+  { placementShards, hostCount, hostsATurn = 100 }: { placementShards: number; hostCount: number; hostsATurn?: number },
 ) {
   const hosts = Array.from({ length: hostCount }, (_, n) => `h${n}`);
   const shards = Array.from({ length: placementShards }, (_, shard) =>
@@ -34,7 +34,7 @@ export function fleetByChance(
   );
   const names = Array.from({ length: random.integer(1, 4) }, (_, n) => `scheduler/s${n}`);
   const filters = random.pick([[], [instanceLimit(1_000)]]);
-  const options = { warmUpMs: WARM_UP_MS, placementShards, pickAmong: random.pick([1, 3]), filters };
+  const options = { warmUpMs: WARM_UP_MS, placementShards, pickAmong: random.pick([1, 3]), filters, hostsATurn };
   const schedulers = new Map(
     names.map((name) => [name, bench(scheduler({ ...options, name, incarnation: () => name }))]),
   );

@@ -7,7 +7,7 @@ import { keepsTogether } from '../../placement/groups.ts';
 import type { FilterRefusal } from '../filters/filter.ts';
 import { membersAllowed } from '../group-rules.ts';
 import { instancesLeft } from '../instance-room.ts';
-import { type Fleet, noteGrown, shapeOf, shapeToldByNumbers } from '../ranking/ranking.ts';
+import { type Fleet, noteGrown, type Rankings, shapeOf, shapeToldByNumbers } from '../ranking/ranking.ts';
 import type { Several } from '../ranking/several.ts';
 import type { Request } from '../request.ts';
 import { treeOf, type ViewHost } from '../view/view.ts';
@@ -36,18 +36,23 @@ export const roomTogether: typeof roomForAll = (fleet, request, root, count, end
 export function mayHoldAll(fleet: Fleet, request: Request, count: number): Several | undefined {
   const { rankings, view } = fleet;
   if (rankings.limits.some(({ late }) => late === true)) return undefined;
-  const isLimited = rankings.limits.length > 0;
+  const isTold = areTogetherToldByNumbers(rankings, request, count);
   const isAsMany = (root: string) => {
     const tree = treeOf(view, root);
     if (mostTimes(request.spec, tree) < count) return false;
-    if (!isLimited) return true;
+    if (isTold) return true;
     return instancesLeft(rankings, request, factsOf(view, view.hosts.get(root) as ViewHost, tree)) >= count;
   };
-  const shape = isLimited ? shapeOf(fleet, request) : shapeToldByNumbers(fleet, request);
+  const shape = isTold ? shapeToldByNumbers(fleet, request) : shapeOf(fleet, request);
   const { size } = shape;
-  const several = shape.severalOf(count, isAsMany, !isLimited);
+  const several = shape.severalOf(count, isAsMany, isTold);
   if (shape.size > size) noteGrown(rankings, request, shape);
   return several;
+}
+
+/** Whether for so many instances hosts are asked how many at once they hold, and nothing but resources limits that. */
+export function areTogetherToldByNumbers({ limits }: Rankings, { spec }: Request, count: number): boolean {
+  return count > 1 && limits.length === 0 && keepsTogether(spec);
 }
 
 /** Whether all hosts together have as much as so many instances need, as far as that is told at once: what is left over on each may fit none. */

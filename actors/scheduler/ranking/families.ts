@@ -10,7 +10,7 @@ import { asksOfRoot, unmet, unmetByRoot } from '../../placement/conditions.ts';
 import type { Provider } from '../../placement/providers.ts';
 import { type Asked, refusedBy } from '../filters/filter.ts';
 import type { Slots } from '../view/slots.ts';
-import { treeOf, type View } from '../view/view.ts';
+import { changesEnd, treeOf, type View } from '../view/view.ts';
 import { factsOf, lookAgainAfter } from '../view/view-hosts.ts';
 import { classOfFree } from '../weighers/free.ts';
 import { freeShare } from '../weighers/free-share.ts';
@@ -28,6 +28,7 @@ import type { Obstacle } from './census.ts';
 import { FamilyHosts, KIND } from './family-hosts.ts';
 import { lookAgainFor } from './judging.ts';
 import { Moves, type Numbers } from './moves.ts';
+import { Unseen } from './unseen.ts';
 
 /** Weighers that say the same whatever amounts are asked where none of the children serves. */
 const OF_DEVICES: ReadonlySet<Weigher['weigh']> = new Set([packDevices.weigh, spareDevices.weigh]);
@@ -72,7 +73,10 @@ export interface Family {
   readonly said: readonly Said[];
   readonly hosts: FamilyHosts;
   readonly moves: Moves;
-  /** The position in the changes up to which this is true. */
+  readonly unseen: Unseen;
+  /** The shape, by its key, that was ranked by itself until there was another one; it is kept while hosts are looked at. */
+  replaces: string | null;
+  /** The position in the changes up to which this is true, once all hosts have been looked at. */
   seen: number;
   /** By which count of choices it was used last. */
   usedAt: number;
@@ -103,7 +107,13 @@ export function familyKeyOf(parts: Parts, ...others: readonly unknown[]): string
   return JSON.stringify([{ ...parts.spec, groups: [{ ...group, resources: classes }] }, ...others]);
 }
 
-export function newFamily(key: string, { spec, filters, weighers }: Parts, slots: Slots, view: View): Family {
+export function newFamily(
+  key: string,
+  { spec, filters, weighers }: Parts,
+  slots: Slots,
+  view: View,
+  replaces: string | null,
+): Family {
   const [group] = spec.groups as [ResourceGroup];
   const none = new Float64Array(0);
   const byFree = weighers.flatMap(({ weigher }) => classOfFree(weigher) ?? []);
@@ -122,8 +132,9 @@ export function newFamily(key: string, { spec, filters, weighers }: Parts, slots
   });
   const hosts = new FamilyHosts(slots, view, { values: [], distance });
   const moves = new Moves(columns, hosts);
-  const family: Family = { key, spec, filters, slots, columns, said, hosts, moves, seen: -1, usedAt: 0 };
-  return family;
+  const unseen = new Unseen(slots.all.slice());
+  const seen = changesEnd(view);
+  return { key, spec, filters, slots, columns, said, hosts, moves, unseen, replaces, seen, usedAt: 0 };
 
   /** By what counts in weight, and hosts of one kind by themselves; what else differs as a rule follows from that. */
   function distance(measure: number, least: number, most: number): number {
@@ -141,7 +152,9 @@ const widened = (values: Float64Array, size: number): Float64Array<ArrayBuffer> 
   return wider;
 };
 
-function widen({ columns, said, hosts, moves }: Family, size: number): void {
+function makeRoom({ slots, columns, said, hosts, moves }: Family): void {
+  if ((columns[0]?.free.length ?? 0) >= slots.size) return;
+  const size = Math.ceil(slots.size * 1.25);
   moves.makeRoom(size);
   for (const column of columns) {
     column.free = widened(column.free, size);
@@ -157,14 +170,21 @@ function widen({ columns, said, hosts, moves }: Family, size: number): void {
   ];
 }
 
-/** Has the family know all hosts as they are now. */
+/** Has a family know hosts for the first time, up to so many; answers whether it knows all. */
+export function getToKnow(family: Family, view: View, overrides: Overrides, most: number): boolean {
+  const { hosts, unseen } = family;
+  makeRoom(family);
+  for (const slot of unseen.take(most)) look(family, slot, view, overrides);
+  return unseen.left === 0 && hosts.makeBoxes(most);
+}
+
+/** Has a family that knows all hosts know those as they are now that have changed. */
 export function keepUp(family: Family, view: View, overrides: Overrides, changed: readonly number[]): void {
-  const { slots, hosts, columns, moves } = family;
-  if ((columns[0]?.free.length ?? 0) < slots.size) widen(family, Math.ceil(slots.size * 1.25));
+  const { hosts, moves } = family;
+  makeRoom(family);
   hosts.setApart();
   const lookAt = (slot: number) => look(family, slot, view, overrides);
-  if (family.seen < 0) hosts.putAll(() => changed.forEach(lookAt));
-  else for (const slot of changed) moves.note(slot, lookAt);
+  for (const slot of changed) moves.note(slot, lookAt);
 }
 
 /** Looks at one host. */

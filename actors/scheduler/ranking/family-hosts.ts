@@ -41,11 +41,6 @@ export interface PlaceOfUnmet {
   readonly classes: number;
 }
 
-interface ToBePut {
-  readonly slot: number;
-  readonly place: Place;
-}
-
 export class FamilyHosts {
   /** Those that are refused whatever the amounts. */
   readonly refused: Stands;
@@ -60,8 +55,8 @@ export class FamilyHosts {
   readonly #boxes: (Box | undefined)[] = [];
   readonly #byCell: Record<Hearing, Map<string, PlaceOfCell>> = { heard: new Map(), silent: new Map() };
   readonly #unmet = new Map<string, PlaceOfUnmet>();
-  /** Those that are told by numbers and stand in no box yet; null: all others do. */
-  #toBePut: ToBePut[] | null = null;
+  /** Those that are told by numbers and stand in no box yet, for boxes of many are made in one go; null: all do. */
+  #toBePut: Map<Place, number[]> | null = new Map();
   /** The placement shards whose hosts stand apart. */
   #silentShards: ReadonlySet<number>;
 
@@ -95,7 +90,12 @@ export class FamilyHosts {
   #put(slot: number, place: Place): void {
     this.#setKind(slot, place.kind);
     this.refused.leave(slot);
-    if (this.#toBePut !== null) return void this.#toBePut.push({ slot, place });
+    if (this.#toBePut !== null) {
+      const slots = this.#toBePut.get(place);
+      if (slots === undefined) this.#toBePut.set(place, [slot]);
+      else slots.push(slot);
+      return;
+    }
     const before = this.#places[slot];
     if (before === place) return place.boxes.move(slot);
     before?.boxes.remove(slot);
@@ -103,23 +103,19 @@ export class FamilyHosts {
     place.boxes.add(slot);
   }
 
-  /** Has all hosts put by somebody who does it for the first time: their boxes are made in one go then. */
-  putAll(put: () => void): void {
-    const toBePut: ToBePut[] = [];
-    this.#toBePut = toBePut;
-    try {
-      put();
-    } finally {
-      this.#toBePut = null;
+  /** Once all hosts have been put for the first time, makes the boxes of so many, or some more; answers whether all are made. */
+  makeBoxes(most: number): boolean {
+    if (this.#toBePut === null) return true;
+    let made = 0;
+    for (const [place, slots] of this.#toBePut) {
+      if (made >= most) return false;
+      for (const slot of slots) this.#places[slot] = place;
+      place.boxes.fill(slots);
+      this.#toBePut.delete(place);
+      made += slots.length;
     }
-    const byPlace = new Map<Place, number[]>();
-    for (const { slot, place } of toBePut) {
-      this.#places[slot] = place;
-      const slots = byPlace.get(place);
-      if (slots === undefined) byPlace.set(place, [slot]);
-      else slots.push(slot);
-    }
-    for (const [{ boxes }, slots] of byPlace) boxes.fill(slots);
+    this.#toBePut = null;
+    return true;
   }
 
   putRefused(slot: number, obstacle: Obstacle): void {

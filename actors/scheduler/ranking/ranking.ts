@@ -29,18 +29,6 @@ const MAX_FAMILIES = 64;
 /** How many hosts all families may know together, some three hundred bytes each. */
 const MAX_FAMILY_HOSTS = 1_000_000;
 
-/**
- * How many looks at providers hosts that are weighed in one go may cost, for each of them and beyond, before those that
- * are left are searched only as far as can be told at once; as much again is for those that fitted before. Dozens of
- * groups that nearly fit each of thousands of hosts would take minutes, in which nobody else is served: such hosts are
- * searched later, a few a turn; see searching.ts.
- */
-const LOOKS_FOR_EACH = 300;
-const LOOKS = {
-  ofAll: { forEach: LOOKS_FOR_EACH, beyond: 1_000_000 },
-  ofChanged: { forEach: LOOKS_FOR_EACH, beyond: 100_000 },
-} as const;
-
 export interface Rankings {
   /** All that are in use, those that every scheduler has first. */
   readonly filters: readonly Filter[];
@@ -81,8 +69,6 @@ export interface Fleet {
 }
 
 interface AskedOf extends RankedBy {
-  /** The same for requests that are ranked alike. */
-  readonly key: string;
   /** The filters that are asked when a host is picked. */
   readonly late: readonly Asked[];
 }
@@ -166,32 +152,11 @@ export function rankedAlike(rankings: Rankings, request: Request): string | null
   return JSON.stringify([key, late.map(({ filter, part }) => [filter.name, part])]);
 }
 
+const ALL_HOSTS = Number.POSITIVE_INFINITY;
+
 /** The ranking for requests like this one, up to date. */
 export function shapeOf(fleet: Fleet, request: Request): Shape {
-  const { rankings, view } = fleet;
-  const { shapes } = rankings;
-  const slots = slotsOf(rankings, view);
-  const asked = askedBy(rankings, request);
-  const { key } = asked;
-  let shape = shapes.get(key);
-  if (shape === undefined || shape.seen < slots.changesDropped) {
-    const known = rankings.searched.get(key);
-    const begun = effort.looks;
-    const searched = known ?? { looks: 0, since: view.steady };
-    shape = new Shape(asked, view, slots, familyOf(fleet, asked), searched, rankings.countsRefusals);
-    catchUp(fleet, shape, LOOKS.ofAll);
-    // One that is made again and again, because there is no room to keep it, is not searched without end.
-    if (known !== undefined) known.looks += effort.looks - begun;
-    if (shape.unsearched.size > 0) noteSearched(rankings, key, shape.searched);
-    keep(rankings, key, shape);
-  } else {
-    if (shape.member !== null) noteUsed(rankings, shape.member.known);
-    catchUp(fleet, shape, LOOKS.ofChanged);
-    if (shapes.size === 1) return shape;
-    shapes.delete(key);
-    shapes.set(key, shape);
-  }
-  return shape;
+  return upToDate(fleet, shapeFor(fleet, request));
 }
 
 /**
@@ -199,12 +164,58 @@ export function shapeOf(fleet: Fleet, request: Request): Shape {
  * any number of them numbers tell that.
  */
 export function shapeToldByNumbers(fleet: Fleet, request: Request): Shape {
-  const { rankings } = fleet;
-  const shape = shapeOf(fleet, request);
+  return upToDate(fleet, shapeFor(fleet, request, true));
+}
+
+function upToDate(fleet: Fleet, shape: Shape): Shape {
+  rankFurther(fleet, shape, ALL_HOSTS);
+  return shape;
+}
+
+/**
+ * Where hosts are still to be looked at for requests like this one, looks at so many of them or some more; answers whether
+ * all are ranked.
+ * @param isToldByNumbers Whether numbers are to tell as much of hosts as they can.
+ */
+export function rankSome(fleet: Fleet, request: Request, most: number, isToldByNumbers: boolean): boolean {
+  return rankFurther(fleet, shapeFor(fleet, request, isToldByNumbers), most);
+}
+
+function shapeFor(fleet: Fleet, request: Request, isToldByNumbers = false): Shape {
+  const { rankings, view } = fleet;
+  const { shapes, searched, countsRefusals } = rankings;
+  const slots = slotsOf(rankings, view);
   const asked = askedBy(rankings, request);
-  if (shape.member !== null || familyOf(fleet, asked, true) === null) return shape;
-  rankings.shapes.delete(asked.key);
-  return shapeOf(fleet, request);
+  const { key } = asked;
+  const known = shapes.get(key);
+  const isTrue = known !== undefined && known.seen >= slots.changesDropped;
+  if (isTrue && !(isToldByNumbers && known.member === null && familyOf(fleet, asked, true) !== null)) {
+    if (known.member !== null) noteUsed(rankings, known.member.known);
+    if (shapes.size === 1) return known;
+    shapes.delete(key);
+    shapes.set(key, known);
+    return known;
+  }
+  const family = familyOf(fleet, asked, isToldByNumbers);
+  const spent = searched.get(key) ?? { looks: 0, since: view.steady };
+  const shape = new Shape(asked, view, slots, family, spent, countsRefusals);
+  shapes.set(key, shape);
+  return shape;
+}
+
+function rankFurther(fleet: Fleet, shape: Shape, most: number): boolean {
+  const { rankings } = fleet;
+  if (shape.unseen?.left === 0) return catchUp(fleet, shape, most);
+  const begun = effort.looks;
+  const isRanked = catchUp(fleet, shape, most);
+  const { key, member, searched, unsearched } = shape;
+  // One that is made again and again, because there is no room to keep it, is not searched without end.
+  if (rankings.searched.get(key) === searched) searched.looks += effort.looks - begun;
+  if (!isRanked) return false;
+  if (unsearched.size > 0) noteSearched(rankings, key, searched);
+  if (member !== null) dropReplaced(rankings, member.known);
+  keep(rankings, key, shape);
+  return true;
 }
 
 /** A ranking knows more of hosts than it did: others may have to go for it. */
@@ -245,7 +256,7 @@ function slotsOf(rankings: Rankings, view: View): Slots {
  * @param isWanted Whether it is of use to a single one.
  */
 function familyOf({ rankings, view }: Fleet, asked: AskedOf, isWanted = false): Family | null {
-  const { families, alone, shapes, maxShapes } = rankings;
+  const { families, alone, maxShapes } = rankings;
   const key = familyKeyOf(asked, ...partsOf(asked));
   if (key === undefined) return null;
   const known = families.get(key);
@@ -261,12 +272,16 @@ function familyOf({ rankings, view }: Fleet, asked: AskedOf, isWanted = false): 
     if (alone.size > maxShapes) alone.delete(alone.keys().next().value as string);
     return null;
   }
-  const family = newFamily(key, asked, rankings.slots as Slots, view);
+  const family = newFamily(key, asked, rankings.slots as Slots, view, isAlone ? null : other);
   families.set(key, family);
   noteUsed(rankings, family);
-  // The first was ranked by itself, and is to be one of them from now on.
-  if (other !== undefined) shapes.delete(other);
   return family;
+}
+
+/** The first was ranked by itself, and is to be one of them from now on. */
+function dropReplaced({ shapes }: Rankings, family: Family): void {
+  if (family.replaces !== null) shapes.delete(family.replaces);
+  family.replaces = null;
 }
 
 /**

@@ -7,7 +7,7 @@ import type { RequestSpec } from '../../messages/common.ts';
 import type { WeighingText } from '../../messages/stored-decision.ts';
 import type { Asked } from '../filters/filter.ts';
 import type { Slots } from '../view/slots.ts';
-import type { View } from '../view/view.ts';
+import { changesEnd, type View } from '../view/view.ts';
 import type { AskedWeigher } from '../weighers/weigher.ts';
 import { type Among, bestOf, Front, type RankedNow } from './best-first.ts';
 import { type Box, hostAt } from './boxes.ts';
@@ -19,6 +19,7 @@ import { before, type Entry, type Heap } from './heap.ts';
 import { type RankedHosts, Several } from './several.ts';
 import { HEARINGS, type Hearing, type Refusing, Stands } from './stands.ts';
 import { Tally } from './tally.ts';
+import type { Unseen } from './unseen.ts';
 
 /** One weighing of a host: what is known of it until it changes. */
 export interface Weighed extends Entry {
@@ -56,6 +57,8 @@ export interface Current {
 
 /** What of a request is ranked by. */
 export interface RankedBy {
+  /** The same for requests that are ranked alike. */
+  readonly key: string;
   readonly spec: RequestSpec;
   readonly filters: readonly Asked[];
   readonly weighers: readonly AskedWeigher[];
@@ -74,6 +77,7 @@ export interface Choice {
 }
 
 export class Shape implements RankedBy, RankedNow, RankedHosts {
+  readonly key: string;
   readonly spec: RequestSpec;
   readonly filters: readonly Asked[];
   readonly weighers: readonly AskedWeigher[];
@@ -87,8 +91,10 @@ export class Shape implements RankedBy, RankedNow, RankedHosts {
   /** Those of the hosts that are refused that are still to be searched to the end, in order. */
   readonly unsearched = new Set<string>();
   readonly searched: Searched;
-  /** The position in the view's changes up to which this ranking is true. */
-  seen = -1;
+  /** Null: it is not known yet which hosts are to be looked at. */
+  unseen: Unseen | null = null;
+  /** The position in the view's changes up to which this ranking is true, once all hosts have been looked at. */
+  seen: number;
   #tally: Tally | null = null;
   readonly #front = new Front(this);
   /** Weighings that somebody has looked at, by slot. */
@@ -106,13 +112,14 @@ export class Shape implements RankedBy, RankedNow, RankedHosts {
   readonly #countsRefusals: boolean;
 
   constructor(
-    { spec, filters, weighers }: RankedBy,
+    { key, spec, filters, weighers }: RankedBy,
     view: View,
     slots: Slots,
     family: Family | null,
     searched: Searched,
     countsRefusals: boolean,
   ) {
+    this.key = key;
     this.spec = spec;
     this.filters = filters;
     this.weighers = weighers;
@@ -120,6 +127,7 @@ export class Shape implements RankedBy, RankedNow, RankedHosts {
     this.member = family === null ? null : memberOf(family, spec);
     this.own = new Stands(slots, view);
     this.searched = searched;
+    this.seen = changesEnd(view);
     this.#view = view;
     this.#countsRefusals = countsRefusals;
   }

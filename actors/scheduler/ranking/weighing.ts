@@ -7,10 +7,11 @@ import type { EachOnce, Slots } from '../view/slots.ts';
 import { changesEnd, type View } from '../view/view.ts';
 import { lookAgainAfter } from '../view/view-hosts.ts';
 import { changeOf, type Overrides, weightOf } from '../weighers/weigher.ts';
-import { type Family, keepUp } from './families.ts';
+import { type Family, getToKnow, keepUp } from './families.ts';
 import { KIND } from './family-hosts.ts';
 import { HARD_TO_TELL, judge } from './judging.ts';
 import type { Shape } from './shape.ts';
+import { Unseen } from './unseen.ts';
 
 /** What of a fleet hosts are weighed by. */
 interface Fleet {
@@ -23,11 +24,13 @@ interface Fleet {
   };
 }
 
-/** So many looks at providers hosts may cost, for each of them and beyond, before they are searched no further. */
-interface Looks {
-  readonly forEach: number;
-  readonly beyond: number;
-}
+/**
+ * How many looks at providers hosts that are weighed in one go may cost, for each of them and beyond, before those that
+ * are left are searched only as far as can be told at once; as much again is for those that fitted before. Dozens of
+ * groups that nearly fit each of thousands of hosts would take minutes, in which nobody else is served: such hosts are
+ * searched later, a few a turn; see searching.ts.
+ */
+const LOOKS = { forEach: 300, beyondForAll: 1_000_000, beyondForChanged: 100_000 } as const;
 
 /** The hosts that have changed since a position, each once. */
 function changedSince({ rankings: { eachOnce } }: Fleet, slots: Slots, seen: number): readonly number[] {
@@ -38,39 +41,60 @@ function changedSince({ rankings: { eachOnce } }: Fleet, slots: Slots, seen: num
     : eachOnce.of(slots.changes, first, slots.size);
 }
 
-/** Has a family know of what has changed since it was looked at last. */
-function keepFamilyUp(fleet: Fleet, family: Family): void {
+/** Has a family know of what has changed since it was looked at last, unless hosts are left that it does not know at all. */
+function keepFamilyUp(fleet: Fleet, family: Family, most: number): boolean {
   const { rankings, view } = fleet;
   const end = changesEnd(view);
+  if (!getToKnow(family, view, rankings.overrides, most)) return false;
   keepUp(family, view, rankings.overrides, family.seen === end ? [] : changedSince(fleet, family.slots, family.seen));
   family.seen = end;
+  return true;
 }
 
-/** Weighs the hosts anew that have changed since this was done last; of a shape that is new, all. */
-export function catchUp(fleet: Fleet, shape: Shape, looks: Looks): void {
+/**
+ * Weighs the hosts anew that have changed since this was done last; of a shape that is new, all.
+ * @param most Up to so many of those that were never looked at; answers whether none of them is left.
+ */
+export function catchUp(fleet: Fleet, shape: Shape, most: number): boolean {
   const { slots, seen, member, own } = shape;
   const end = changesEnd(fleet.view);
   own.setApart();
-  if (member !== null) keepFamilyUp(fleet, member.known);
-  if (seen === end) return;
+  if (member !== null && !keepFamilyUp(fleet, member.known, most)) return false;
+  shape.unseen ??= new Unseen(member === null ? slots.all.slice() : [...member.known.hosts.others]);
+  if (!weighUnseen(fleet, shape, shape.unseen, most)) return false;
+  if (seen === end) return true;
   shape.seen = end;
-  if (member?.known.hosts.others.size === 0 && own.isEmpty && shape.unsearched.size === 0) return;
-  const changed = seen < 0 && member !== null ? [...member.known.hosts.others] : changedSince(fleet, slots, seen);
-  weighAll(fleet, shape, changed, looks.forEach * changed.length + looks.beyond);
+  if (member?.known.hosts.others.size === 0 && own.isEmpty && shape.unsearched.size === 0) return true;
+  weighChanged(fleet, shape, changedSince(fleet, slots, seen));
+  return true;
 }
 
-/** @param looks How many looks at providers those that fitted may take, and the others, before they are searched no further. */
-function weighAll(fleet: Fleet, shape: Shape, changed: readonly number[], looks: number): void {
+function weighUnseen(fleet: Fleet, shape: Shape, unseen: Unseen, most: number): boolean {
+  const taken = Math.min(most, unseen.left);
+  if (taken > 0) {
+    const end = effort.looks + LOOKS.forEach * taken + LOOKS.beyondForAll * (taken / unseen.size);
+    for (const slot of unseen.take(taken)) weighIfOwn(fleet, shape, slot, effort.looks < end);
+  }
+  return unseen.left === 0;
+}
+
+function weighChanged(fleet: Fleet, shape: Shape, changed: readonly number[]): void {
+  const looks = LOOKS.forEach * changed.length + LOOKS.beyondForChanged;
   // Those that fitted come first, so that none is lost because of what others cost.
   let end = effort.looks + looks;
   const others: number[] = [];
   for (const slot of changed) {
-    if (shape.member !== null && shape.member.known.hosts.kindOf(slot) !== KIND.other) leave(shape, slot);
-    else if (shape.own.isRanked(slot)) weigh(fleet, shape, slot, effort.looks < end);
+    if (shape.own.isRanked(slot)) weighIfOwn(fleet, shape, slot, effort.looks < end);
     else others.push(slot);
   }
   end = effort.looks + looks;
-  for (const slot of others) weigh(fleet, shape, slot, effort.looks < end);
+  for (const slot of others) weighIfOwn(fleet, shape, slot, effort.looks < end);
+}
+
+function weighIfOwn(fleet: Fleet, shape: Shape, slot: number, isThorough: boolean): void {
+  if (shape.member === null || shape.member.known.hosts.kindOf(slot) === KIND.other)
+    weigh(fleet, shape, slot, isThorough);
+  else leave(shape, slot);
 }
 
 /** It is no host any more, or one that the family tells of. */
