@@ -16,17 +16,20 @@ const MEASURES = 3;
 /** Hosts are not divided by this one. */
 const NEVER_APART = 2;
 
-function boxesOfNone() {
+function boxesOfNone(hosts = HOSTS) {
   const view = emptyView();
-  for (let n = 0; n < HOSTS; n += 1) learnHost(view, 'c1', { host: `h${n}`, provider: `p${n}`, state: 'up' });
+  for (let n = 0; n < hosts; n += 1) learnHost(view, 'c1', { host: `h${n}`, provider: `p${n}`, state: 'up' });
   const slots = new Slots('s', view);
-  const values = Array.from({ length: MEASURES }, () => new Float64Array(HOSTS));
+  const values = Array.from({ length: MEASURES }, () => new Float64Array(hosts));
   const measures: Measures = {
     values,
     distance: (measure, least, most) => (measure === NEVER_APART ? 0 : most - least),
   };
   return { slots, values, boxes: new Boxes(slots, measures, []) };
 }
+
+/** Puts hosts in where there are none; answers how many were put in at one time. */
+const putIn = (boxes: Boxes, slots: number[]): number[] => [...boxes.fill(slots)];
 
 /** The most hosts of a box that is not divided, unless they cannot be told apart. */
 const MOST = 24;
@@ -87,7 +90,7 @@ test('boxes - each host is in one, within bounds that fit, whatever comes, goes 
         for (let slot = 0; slot < HOSTS; slot += 1) draw(slot);
         const some = slots.all.filter((slot) => slot % 3 > 0);
         for (const slot of some) there.add(slot);
-        boxes.fill([...some]);
+        putIn(boxes, [...some]);
       }
       for (let step = 0; step < 1_200; step += 1) {
         const slot = random.integer(0, HOSTS - 1);
@@ -119,9 +122,21 @@ test('boxes - each host is in one, within bounds that fit, whatever comes, goes 
   assert.ok(largest > 30, `${largest} boxes at most`);
 });
 
+test('boxes - very many are put in part by part, and stand in one another as others do', () => {
+  const random = seededRandom(1);
+  for (const different of [0, 3, 1_000]) {
+    const { slots, values, boxes } = boxesOfNone(30_000);
+    for (const slot of slots.all) for (const one of values) one[slot] = random.integer(0, different);
+    const parts = putIn(boxes, [...slots.all]);
+    assert.ok(parts.length > 4 && Math.max(...parts) <= 5_000, `${parts}`);
+    assert.is(slotsIn(boxes.root as Box).length, 30_000);
+    assert.ok(checked(boxes.root as Box, slots, values).boxes > 1_000);
+  }
+});
+
 test('boxes - a host that changes no longer stands with those that it was like', () => {
   const { slots, values, boxes } = boxesOfNone();
-  boxes.fill([...slots.all]);
+  putIn(boxes, [...slots.all]);
   const before = checked(boxes.root as Box, slots, values);
   assert.ok(before.byTie > 10);
   assert.is(before.byTie, (before.boxes - 1) / 2, 'there is nothing else to divide them by');
@@ -143,7 +158,7 @@ test('boxes - one that is unlike all others is seen when they are divided, which
   for (let unlike = 0; unlike < 20; unlike += 1) {
     const { slots, values, boxes } = boxesOfNone();
     (values[0] as Float64Array)[unlike] = 1;
-    boxes.fill([...slots.all]);
+    putIn(boxes, [...slots.all]);
     checked(boxes.root as Box, slots, values);
     assert.is((boxes.root as Box).division?.by, 0);
   }
@@ -153,7 +168,7 @@ test('boxes - one host that changes, however often and however far, leaves all o
   const { slots, values, boxes } = boxesOfNone();
   const [first] = values as [Float64Array];
   first.fill(1);
-  boxes.fill([...slots.all]);
+  putIn(boxes, [...slots.all]);
   const others = boxes.root as Box;
   const powers = Array.from({ length: 400 }, (_, n) => 3 ** (300 - n));
   // The last ones are the next that there are, and no numbers.
@@ -175,7 +190,7 @@ test('boxes - what a host that is gone has stretched fits again', () => {
   const { slots, values, boxes } = boxesOfNone();
   const [first] = values as [Float64Array];
   first.fill(1);
-  boxes.fill(slots.all.slice(0, 20));
+  putIn(boxes, slots.all.slice(0, 20));
   for (const [slot, value] of [
     [7, 50],
     [8, -10],
@@ -191,7 +206,7 @@ test('boxes - what a host that is gone has stretched fits again', () => {
 test('boxes - however little each host that changes is nearer to the others than the last, few boxes stand in one another', () => {
   for (const sign of [1, -1]) {
     const { slots, values, boxes } = boxesOfNone();
-    boxes.fill([...slots.all]);
+    putIn(boxes, [...slots.all]);
     let deepest = 0;
     for (const slot of slots.all.slice(0, HOSTS / 2)) {
       (values[0] as Float64Array)[slot] = sign * (HOSTS - slot);
@@ -205,7 +220,7 @@ test('boxes - however little each host that changes is nearer to the others than
 
 test('boxes - while all hosts change in one direction they stay divided evenly', () => {
   const { slots, values, boxes } = boxesOfNone();
-  boxes.fill([...slots.all]);
+  putIn(boxes, [...slots.all]);
   const random = seededRandom(2);
   let deepest = 0;
   for (let step = 0; step < 20_000; step += 1) {

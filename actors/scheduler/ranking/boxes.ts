@@ -38,12 +38,19 @@ interface Division {
   upper: Box;
 }
 
+interface Halves extends Pick<Division, 'by' | 'at'> {
+  readonly below: number[];
+  readonly above: number[];
+}
+
 const BY_TIE = -1;
 
 /** With how many hosts a box is divided, and with how many it is not any more; so many has one at most that is new. */
 const DIVIDED_BEYOND = 24;
 const UNDIVIDED_TO = 8;
 const MOST_AT_FIRST = 16;
+/** Of more than so many that are new, each half is put in by itself. */
+const MOST_IN_ONE_GO = 5_000;
 /** By so many hosts of a box, or a few less, it is decided how it is divided. */
 const MOST_COMPARED = 64;
 /** So many may have come, for each host that a box has and beyond, before it is divided anew. */
@@ -66,10 +73,24 @@ export class Boxes {
     this.#boxes = boxes;
   }
 
-  /** Puts many in at once, where there are none. */
-  fill(slots: number[]): void {
+  /** Puts many in, where there are none: of as many as take some milliseconds it tells when they are in. */
+  *fill(slots: number[]): Generator<number, void> {
     this.root = this.#newBox(null);
-    this.#fill(this.root, slots);
+    yield* this.#fillInParts(this.root, slots, false);
+  }
+
+  *#fillInParts(box: Box, slots: number[], areAlike: boolean): Generator<number, void> {
+    const halves = slots.length <= MOST_IN_ONE_GO ? null : this.#halved(slots, areAlike);
+    if (halves === null) {
+      this.#fill(box, slots, areAlike);
+      yield slots.length;
+      return;
+    }
+    const division = this.#divide(box, halves);
+    yield* this.#fillInParts(division.lower, halves.below, halves.by === BY_TIE);
+    yield* this.#fillInParts(division.upper, halves.above, halves.by === BY_TIE);
+    box.count = slots.length;
+    embrace(box, division);
   }
 
   add(slot: number): void {
@@ -221,17 +242,21 @@ export class Boxes {
       }
       return;
     }
-    const { by, at, below, above } = halves;
-    const division = { by, at, lower: this.#newBox(box), upper: this.#newBox(box) };
-    this.#fill(division.lower, below, by === BY_TIE);
-    this.#fill(division.upper, above, by === BY_TIE);
-    box.slots = null;
-    box.division = division;
+    const division = this.#divide(box, halves);
+    this.#fill(division.lower, halves.below, halves.by === BY_TIE);
+    this.#fill(division.upper, halves.above, halves.by === BY_TIE);
     embrace(box, division);
   }
 
+  #divide(box: Box, { by, at }: Halves): Division {
+    const division = { by, at, lower: this.#newBox(box), upper: this.#newBox(box) };
+    box.slots = null;
+    box.division = division;
+    return division;
+  }
+
   /** Hosts by the measure in which they are farthest apart, in halves as far as that is seen of some; null: they are alike. */
-  #halved(slots: readonly number[], areAlike: boolean) {
+  #halved(slots: readonly number[], areAlike: boolean): Halves | null {
     const step = Math.ceil(slots.length / MOST_COMPARED);
     const some = step === 1 ? slots : slots.filter((_, place) => place % step === 0);
     const by = areAlike ? BY_TIE : this.#farthestAmong(some, slots);

@@ -55,8 +55,9 @@ export class FamilyHosts {
   readonly #boxes: (Box | undefined)[] = [];
   readonly #byCell: Record<Hearing, Map<string, PlaceOfCell>> = { heard: new Map(), silent: new Map() };
   readonly #unmet = new Map<string, PlaceOfUnmet>();
-  /** Those that are told by numbers and stand in no box yet, for boxes of many are made in one go; null: all do. */
+  /** Those that are told by numbers and stand in no box yet, for boxes of many are made together; null: all do. */
   #toBePut: Map<Place, number[]> | null = new Map();
+  #making: Iterator<number, void> | null = null;
   /** The placement shards whose hosts stand apart. */
   #silentShards: ReadonlySet<number>;
 
@@ -106,16 +107,24 @@ export class FamilyHosts {
   /** Once all hosts have been put for the first time, makes the boxes of so many, or some more; answers whether all are made. */
   makeBoxes(most: number): boolean {
     if (this.#toBePut === null) return true;
-    let made = 0;
-    for (const [place, slots] of this.#toBePut) {
-      if (made >= most) return false;
-      for (const slot of slots) this.#places[slot] = place;
-      place.boxes.fill(slots);
-      this.#toBePut.delete(place);
-      made += slots.length;
+    this.#making ??= this.#make(this.#toBePut);
+    for (let made = 0; made < most; ) {
+      const { done, value } = this.#making.next();
+      if (done === true) {
+        this.#toBePut = null;
+        this.#making = null;
+        return true;
+      }
+      made += value;
     }
-    this.#toBePut = null;
-    return true;
+    return false;
+  }
+
+  *#make(toBePut: ReadonlyMap<Place, number[]>): Generator<number, void> {
+    for (const [place, slots] of toBePut) {
+      for (const slot of slots) this.#places[slot] = place;
+      yield* place.boxes.fill(slots);
+    }
   }
 
   putRefused(slot: number, obstacle: Obstacle): void {
