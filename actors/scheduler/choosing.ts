@@ -29,7 +29,8 @@ import { awaitsSearch } from './searching.ts';
 import { armAgain, close, contextOf, countToPlace, draftOf, isOpen, tellSelecting } from './selecting.ts';
 import type { Open, Work } from './state.ts';
 
-/** At how many providers one turn looks to choose hosts for the instances of a request: some milliseconds of work. */
+/** For how many instances of a request one turn chooses hosts, and at how many providers it looks for that: some milliseconds of work. */
+const BEGUN_A_TURN = 100;
 const LOOKS_A_TURN = 20_000;
 
 export const BEGIN_WAKE = 'begin';
@@ -87,11 +88,13 @@ function newOpen(work: Work, key: string, asked: Select, from: Address, inTurn: 
 
 /** Begins with those that are not begun, as many as a turn has time for. */
 function beginAll(work: Work, open: Open): void {
-  const most = effort.looks + LOOKS_A_TURN;
+  const mostLooks = effort.looks + LOOKS_A_TURN;
+  const mostBegun = open.machines.size + BEGUN_A_TURN;
   for (const instance of open.asked.instances.slice(open.machines.size)) {
     // One that had to give all back has begun again with all of them, or will.
     if (!isOpen(work, open) || open.failing || open.machines.has(instance) || open.givingBack !== null) return;
-    if (effort.looks >= most) {
+    if (work.state.awaitingRanking.has(open.key)) return;
+    if (effort.looks >= mostLooks || open.machines.size >= mostBegun) {
       tellSelecting(work, open);
       return work.turn.wakeAfter(wakeId(BEGIN_WAKE, open.key), 0);
     }

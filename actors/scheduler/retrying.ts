@@ -3,7 +3,7 @@
 import type { GroupKnown, Located } from '../messages/placement.ts';
 import { noLongerBehind } from './awaited-claims.ts';
 import { rankedFor } from './awaited-ranking.ts';
-import { rank, recall } from './choosing.ts';
+import { goOnBeginning, rank, recall } from './choosing.ts';
 import { claim } from './claiming.ts';
 import { membersTold } from './explaining/group-held.ts';
 import { isForming } from './following.ts';
@@ -90,7 +90,10 @@ export function lookAgain(work: Work): void {
 
 /** More hosts are ranked for those who wait for that: they go on once all are. */
 export function rankFurther(work: Work): void {
-  for (const open of rankedFor(work)) goOnWithAll(work, open);
+  for (const open of rankedFor(work)) {
+    goOnWithAll(work, open);
+    goOnBeginning(work, open.key);
+  }
 }
 
 /** Hosts that were hard to tell have been searched: those who wait for that look again. */
