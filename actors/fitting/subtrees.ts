@@ -23,6 +23,8 @@ export interface Standing {
   readonly isSubtree: boolean;
   /** The choices of the list that are still to be made beside the one in question. */
   readonly open: readonly Choice[];
+  /** Of providers, whether one that is still to be chosen may be what they are below, as far as that was looked at. */
+  readonly mayBeBelow: Map<Provider, boolean>;
 }
 
 export function subtreesOf(
@@ -72,7 +74,7 @@ function standingIn(
     isSubtree = meet === provider || (isSubtree && meet === before);
     isAny = true;
   }
-  return isAny ? { meet, isSubtree, open } : null;
+  return isAny ? { meet, isSubtree, open, mayBeBelow: new Map() } : null;
 }
 
 /**
@@ -97,18 +99,32 @@ function isSubtreeWith({ ancestry }: Subtrees, { meet, isSubtree }: Standing, pr
 }
 
 /** Whether one that is still to be chosen may be what all others are below. */
-function mayBecomeOne(
+function mayBecomeOne(subtrees: Subtrees, standing: Standing, provider: Provider, search: { looks: number }): boolean {
+  const { meet, mayBeBelow } = standing;
+  const top = meet === undefined ? undefined : meetOf(subtrees.ancestry, meet, provider);
+  if (top === undefined) return false;
+  // Of a wide tree many providers meet what stands at the same one.
+  let may = mayBeBelow.get(top);
+  if (may === undefined) {
+    may = mayBeBelowOpen(subtrees, standing, top, search);
+    mayBeBelow.set(top, may);
+  }
+  return may;
+}
+
+function mayBeBelowOpen(
   { ancestry, optionsOf }: Subtrees,
-  { meet, open }: Standing,
-  provider: Provider,
+  { open }: Standing,
+  top: Provider,
   search: { looks: number },
 ): boolean {
-  if (meet === undefined) return false;
-  for (const choice of open) {
+  for (const [at, choice] of open.entries()) {
+    // Those that are alike have the same options.
+    if (open.findIndex(({ kind }) => kind === choice.kind) < at) continue;
     for (const other of optionsOf(choice)) {
       search.looks -= 1;
       if (search.looks < 0) return false;
-      if (isBelow(ancestry, provider, other) && isBelow(ancestry, meet, other)) return true;
+      if (isBelow(ancestry, top, other)) return true;
     }
   }
   return false;

@@ -364,4 +364,20 @@ test('groups of one subtree - where providers stand is told of a tree of any dep
   assert.is(meetOf(ancestry, last as Provider, middle as Provider), middle);
 });
 
+test('subtrees - many groups of one find their place below one of many nodes', () => {
+  const nodes = Array.from({ length: 16 }, (_, n) => provider(`n${n}`, 'host', { VCPU: 8 }));
+  const ports = Array.from({ length: 32 }, (_, n) => provider(`port${n}`, `n${n >> 1}`, { SRIOV_NET_VF: 8 }));
+  const gpus = Array.from({ length: 8 }, (_, n) => provider(`gpu${n}`, `n${2 * n}`, { VGPU: 2 }));
+  const functions = Array.from({ length: 10 }, (_, n) => ({ name: `vf${n}`, resources: { SRIOV_NET_VF: 1 } }));
+  const groups: ResourceGroup[] = [
+    { name: 'node', resources: { VCPU: 4 } },
+    { name: 'gpu0', resources: { VGPU: 1 } },
+    { name: 'gpu1', resources: { VGPU: 1 } },
+    ...functions,
+  ];
+  const sameSubtree = [groups.map(({ name }) => name)];
+  const tree = viewOf([provider('host', null), ...nodes, ...ports, ...gpus]);
+  assert.is(fit({ groups, groupPolicy: 'none', sameSubtree }, tree)?.length, groups.length);
+});
+
 test.run();
