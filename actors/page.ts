@@ -1,5 +1,8 @@
 // Listing by pages: in the order of the keys, so that entries may come and go between two pages.
 
+import { smallest } from './key-run.ts';
+import { Table } from './table.ts';
+
 /** The largest page, in characters as JSON: a page is one message, and a message has its limit too. */
 const MAX_PAGE_LENGTH = 256 * 1024;
 
@@ -13,7 +16,8 @@ export function page<Value, View>(
   limit: number,
   view: (value: Value, key: string) => View,
 ): [View[], string | null] {
-  const [keys, more] = smallest(entries.keys(), after, limit);
+  const [keys, more] =
+    entries instanceof Table ? entries.keysAfter(after, limit) : smallest(entries.keys(), after, limit);
   const views = fitting(keys, (key) => view(entries.get(key) as Value, key));
   if (views.length < keys.length) return [views, keys[views.length - 1] ?? null];
   return [views, more ? (keys.at(-1) ?? null) : null];
@@ -30,20 +34,4 @@ export function fitting<Item, View>(items: readonly Item[], view: (item: Item) =
     views.push(one);
   }
   return views;
-}
-
-/** The `limit` smallest keys after `after`, in order, and whether there are more: one pass, and few sorts of few. */
-function smallest(keys: Iterable<string>, after: string | undefined, limit: number): [string[], boolean] {
-  let chosen: string[] = [];
-  let bound: string | undefined;
-  for (const key of keys) {
-    if (after !== undefined && key <= after) continue;
-    if (bound !== undefined && key > bound) continue;
-    chosen.push(key);
-    if (chosen.length < 2 * limit + 2) continue;
-    chosen = chosen.sort().slice(0, limit + 1);
-    bound = chosen.at(-1);
-  }
-  chosen.sort();
-  return [chosen.slice(0, limit), chosen.length > limit];
 }

@@ -2,6 +2,7 @@
 // begun, to the letter. Whoever changes a value in place says so first, with `touch`; a value that is put in or taken
 // out is noticed. So a state of a million entries is stored without holding anybody up.
 
+import { KeyRun, smallest } from './key-run.ts';
 import { PassingMap } from './passing-map.ts';
 
 /** Rows of a snapshot that are still to be taken. */
@@ -21,9 +22,14 @@ interface Capture {
   readonly early: unknown[];
 }
 
+/** How many keys are put in order when one page is asked for: it is hardly the last. */
+const KEYS_IN_RUN = 4_096;
+
 export class Table<Value> extends PassingMap<string, Value> {
   readonly #rowOf: (value: Value, key: string) => unknown;
   #captures: Capture[] = [];
+  /** Where it is listed; null: it was not, or much has come there since. */
+  #run: KeyRun | null = null;
 
   /** @param rowOf A value as it is stored: it must share nothing with the value that can change. */
   constructor(rowOf: (value: Value, key: string) => unknown) {
@@ -44,6 +50,7 @@ export class Table<Value> extends PassingMap<string, Value> {
 
   override set(key: string, value: Value): this {
     if (this.#captures.length > 0) this.touch(key);
+    if (this.#run !== null && !this.has(key)) this.#noteNew(this.#run, key);
     return super.set(key, value);
   }
 
@@ -60,6 +67,20 @@ export class Table<Value> extends PassingMap<string, Value> {
   override clear(): void {
     for (const key of this.keys()) this.touch(key);
     super.clear();
+  }
+
+  #noteNew(run: KeyRun, key: string): void {
+    run.meet(key);
+    if (run.size > 2 * KEYS_IN_RUN) this.#run = null;
+  }
+
+  /** The next `limit` keys in order, and whether there are more. */
+  keysAfter(after: string | undefined, limit: number): [string[], boolean] {
+    const known = this.#run?.next(after, limit, (key) => this.has(key));
+    if (known != null) return known;
+    const [keys, more] = smallest(this.keys(), after, Math.max(limit, KEYS_IN_RUN));
+    this.#run = new KeyRun(after, keys, !more);
+    return [keys.slice(0, limit), more || keys.length > limit];
   }
 
   /** Begins to take down all that stands here now. */
