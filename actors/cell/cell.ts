@@ -39,6 +39,7 @@ import {
   couldNotHear,
   destroyStray,
   fenceHost,
+  SWEEP_WAKE,
   setHost,
   sweepByEcho,
   sweepSilent,
@@ -220,7 +221,7 @@ export function cell(options: CellOptions): Actor<CellState, CellMessage, CellRe
 
   function wake(work: Work, id: string): void {
     const { state, turn } = work;
-    if (id === 'sweep-silent') return sweepByEcho(work);
+    if (id === SWEEP_WAKE) return sweepByEcho(work);
     if (id === 'beat') return beat(state, turn);
     if (id === FORGET_WAKE) return forget(work);
     const [kind, about] = readWake(id);

@@ -15,6 +15,8 @@ import { destroyingOf } from './removals.ts';
 import type { Entry } from './state.ts';
 import { commit, type Work } from './work.ts';
 
+export const SWEEP_WAKE = 'sweep-silent';
+
 export function computeUp(
   work: Work,
   { host: hostName, provider, incarnation, challenge, running }: Extract<CellMessage, { type: 'compute-up' }>,
@@ -160,8 +162,13 @@ export function destroyStray(work: Work, { host, instance, attempt }: Running & 
  */
 export function sweepByEcho({ cell, silentMs, turn }: Work): void {
   turn.send(cellAddress(cell), { type: 'echo' });
-  turn.wakeAfter('sweep-silent', silentMs / 3);
+  turn.wakeAfter(SWEEP_WAKE, silentMs / 3);
 }
+
+/** How many hosts, and builds on them, are lost in one turn: of a large cell half may go silent at once. */
+const MOST_LOST_IN_TURN = 100;
+/** How long until the next ones are, ms: others have a turn meanwhile. */
+const SWEEP_ON_MS = 5;
 
 /** Whether it has been held up or cut off, and could hear nobody. */
 export function wasHeldUp({ state, turn, silentMs }: Work): boolean {
@@ -172,8 +179,12 @@ export function sweepSilent(work: Work): void {
   const { state, turn, silentMs } = work;
   if (wasHeldUp(work)) couldNotHear(work);
   state.swept = turn.steady;
+  let lost = 0;
   for (const host of state.hosts.values()) {
-    if (!isAway(host) && host.heard + silentMs <= turn.steady) hostEvent(work, host.host, { type: 'SILENT' });
+    if (isAway(host) || host.heard + silentMs > turn.steady) continue;
+    if (lost >= MOST_LOST_IN_TURN) return turn.wakeAfter(SWEEP_WAKE, SWEEP_ON_MS);
+    lost += 1 + host.building.size;
+    hostEvent(work, host.host, { type: 'SILENT' });
   }
 }
 

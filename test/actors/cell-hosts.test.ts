@@ -404,4 +404,16 @@ test('hosts - a fenced host whose known life said something late can be removed 
   assert.ok(told(on.tell({ type: 'remove-host', ask: 2, host: 'h1' })).includes('withdraw-tree to placement/0'));
 });
 
+test('hosts - of many that go silent at once some are given up in a turn, and soon all', () => {
+  const hosts = Array.from({ length: 250 }, (_, n) => `h${n}`);
+  const { on, start, stateOf, view, survives } = desk(hosts);
+  for (const [n, host] of hosts.entries()) start(`i${n}`, host, ['h0']);
+  const turns = on.pass(20_100);
+  const lost = turns.map(({ records }) => records.filter(({ type }) => type === 'host-event').length);
+  assert.ok(Math.max(...lost) <= 50, `${Math.max(...lost)} in a turn`);
+  assert.ok(hosts.every((host) => stateOf(host) === 'down'));
+  assert.ok(hosts.every((_, n) => view(`i${n}`)?.attempts?.[0]?.outcome === 'host-lost'));
+  survives();
+});
+
 test.run();
