@@ -465,10 +465,11 @@ export function restoreConductor(stored: StoredConductor): ConductorState {
   const state = emptyConductor();
   if (line !== undefined) state.line = { scheduler: line, heardAt: null };
   const deleted: [string, number][] = [];
-  for (const [instance, { build: hosted, ...entry }] of instances) {
+  for (const [instance, stored] of instances) {
     if (state.instances.has(instance)) continue;
+    const entry = restoreEntry(stored);
     if (entry.phase === 'deleted') deleted.push([instance, entry.deletedAt]);
-    state.instances.set(instance, { ...entry, build: hosted === null ? null : restoreBuild(hosted), repeats: 0 });
+    state.instances.set(instance, entry);
     if (entry.phase === 'in-cell' && entry.told === null) state.unended.add(instance);
   }
   state.deleted.restore(deleted);
@@ -478,4 +479,25 @@ export function restoreConductor(stored: StoredConductor): ConductorState {
     state.lastInLine = Math.max(state.lastInLine, open.since ?? 0);
   }
   return state;
+}
+
+/** Made field by field: there may be a million, and the engine takes long over each that is made of another by spreading. */
+function restoreEntry(stored: StoredConductor['instances'][number][1]): Entry {
+  const { request, asked, phase, cell, told, decision, releaseOwed, owedSince, handedOver, deletedAt } = stored;
+  const build = stored.build === null ? null : restoreBuild(stored.build);
+  const entry: Entry = {
+    request,
+    asked,
+    phase,
+    cell,
+    build,
+    told: told?.state === 'active' ? TOLD_ACTIVE : told,
+    releaseOwed,
+    handedOver,
+    deletedAt,
+    repeats: 0,
+  };
+  if (decision !== undefined) entry.decision = decision;
+  if (owedSince !== undefined) entry.owedSince = owedSince;
+  return entry;
 }

@@ -6,8 +6,10 @@ import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setFlagsFromString } from 'node:v8';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { conductor } from '../../actors/conductor/conductor.ts';
 import { argvOf } from '../support/programs.ts';
 
 const test = suite('hidden classes');
@@ -42,6 +44,18 @@ test('builds - none is made for a single build', () => {
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
+});
+
+test('restoring - the instances of a conductor share one, for there may be a million', () => {
+  setFlagsFromString('--allow-natives-syntax');
+  const areAlike = new Function('one', 'other', 'return %HaveSameMap(one, other)') as (...some: unknown[]) => boolean;
+  const told = { request: 'r', asked: '', cell: 'c1', build: null, told: null, releaseOwed: false, deletedAt: 0 };
+  const stored = { ...told, phase: 'in-cell' as const, handedOver: true };
+  const instances = Array.from({ length: WARM_UP }, (_, n) => [`r-${n}`, { ...stored }] as const);
+  const { instances: restored } = conductor({ shard: 0 }).restore([{ instances, requests: [] }]);
+  const [one, ...others] = [...restored.values()];
+  assert.is(others.length, WARM_UP - 1);
+  for (const other of others) assert.ok(areAlike(one, other));
 });
 
 test.run();
