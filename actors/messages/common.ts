@@ -71,7 +71,7 @@ export const TreeConditions = Type.Object({
   oneOf: Type.Optional(Type.Array(Id, { maxItems: MAX_NAMED })),
   /** The root must be none of these. */
   noneOf: Type.Optional(Type.Array(Id, { maxItems: MAX_NAMED })),
-  /** One of these consumers must hold something of the tree. */
+  /** One of these consumers must have its home in the tree: what an earlier attempt left behind there is not enough. */
   heldBy: Type.Optional(Type.Array(Id, { maxItems: MAX_NAMED })),
   /** None of these consumers may hold anything of the tree. */
   notHeldBy: Type.Optional(Type.Array(Id, { maxItems: MAX_NAMED })),

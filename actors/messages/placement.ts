@@ -335,7 +335,15 @@ export type ConsumerState = Static<typeof ConsumerState>;
 export const Located = message('located', {
   ask: Ask,
   shard: Type.Integer({ minimum: 0 }),
-  consumers: Type.Array(Type.Object({ consumer: Id, roots: Type.Array(Id) })),
+  consumers: Type.Array(
+    Type.Object({
+      consumer: Id,
+      /** Where it holds anything: something of it may run there. */
+      roots: Type.Array(Id),
+      /** Those of them where it is, where earlier attempts have left something behind on others; absent: all. */
+      homes: Type.Optional(Type.Array(Id)),
+    }),
+  ),
   /** The first few members of the group that have their home with this shard. */
   members: Type.Optional(Type.Array(Id)),
   /** The rule of the group, if any member holds something with this shard. */

@@ -6,7 +6,7 @@ import { type Groups, locate as locateMember, ruleOf, someMembers } from './grou
 import type { RecallRecord } from './records.ts';
 import type { PlacementState } from './state.ts';
 import { giveBack } from './taking.ts';
-import { rootsOf } from './tree-conditions.ts';
+import { homesOf, rootsOf } from './tree-conditions.ts';
 import { grant, usagesOf } from './usages.ts';
 import { type ShardWork, tell } from './work.ts';
 
@@ -74,7 +74,11 @@ export function unclaim({ state, turn, commit }: ShardWork, asked: Unclaim, from
 export function locate({ state, shard, turn, commit }: ShardWork, asked: Locate, from: Address): void {
   const { consumers, providers, groups } = state;
   const told = [...new Set(asked.consumers)]
-    .map((consumer) => ({ consumer, roots: [...rootsOf(consumer, consumers, providers)] }))
+    .map((consumer) => {
+      const roots = [...rootsOf(consumer, consumers, providers)];
+      const homes = [...homesOf(consumer, consumers, providers)];
+      return homes.length === roots.length ? { consumer, roots } : { consumer, roots, homes };
+    })
     .filter(({ roots }) => roots.length > 0);
   // As elsewhere: what a superseded shard says of where somebody is not is lost.
   commit({ type: 'read' });

@@ -3,7 +3,7 @@
 
 import type { TreeConditions } from '../messages/common.ts';
 import type { Claim, Refusal } from '../messages/placement.ts';
-import type { Consumers } from './consumers.ts';
+import type { Consumers, Held } from './consumers.ts';
 import type { Provider, Providers } from './providers.ts';
 
 /** The first condition on the tree that does not hold, or null. */
@@ -18,14 +18,29 @@ export function refusalOfTree(
   return (
     outsideAggregates(tree, root) ??
     notTheRoot(tree, root) ??
-    wrongCompany(tree, root, (other) => other !== consumer && rootsOf(other, consumers, providers).has(root.spec.id))
+    wrongCompany(tree, root, {
+      isHomeOf: (other) => other !== consumer && homesOf(other, consumers, providers).has(root.spec.id),
+      holds: (other) => other !== consumer && rootsOf(other, consumers, providers).has(root.spec.id),
+    })
   );
 }
 
 /** The roots of all trees of which a consumer holds something. */
 export function rootsOf(consumer: string, { holding }: Consumers, providers: Providers): Set<string> {
+  return rootsOfHeld(holding.get(consumer)?.held ?? [], providers);
+}
+
+/** The roots where a consumer is: what an earlier attempt left behind, which only waits to be cleared away, is not it. */
+export function homesOf(consumer: string, { holding }: Consumers, providers: Providers): Set<string> {
+  const known = holding.get(consumer);
+  if (known === undefined || known.away === true) return new Set();
+  const current = known.held.filter(({ attempt }) => attempt === known.latest);
+  return rootsOfHeld(current, providers);
+}
+
+function rootsOfHeld(held: readonly Held[], providers: Providers): Set<string> {
   const roots = new Set<string>();
-  for (const { allocations } of holding.get(consumer)?.held ?? []) {
+  for (const { allocations } of held) {
     for (const { provider } of allocations) {
       const root = providers.get(provider)?.root;
       if (root !== undefined) roots.add(root);
@@ -67,15 +82,18 @@ export function notTheRoot({ oneOf, noneOf }: TreeConditions, root: Provider): R
   return { code: 'avoided-provider', message: `provider '${name}' is one that the request avoids`, provider };
 }
 
-/** `holds` tells whether another consumer holds something of the tree. */
+/**
+ * Whoever wants to be with others is to be where they are, and whoever keeps apart also from where something of them may
+ * still run.
+ */
 function wrongCompany(
   { heldBy, notHeldBy }: TreeConditions,
   root: Provider,
-  holds: (consumer: string) => boolean,
+  { isHomeOf, holds }: Record<'isHomeOf' | 'holds', (consumer: string) => boolean>,
 ): Refusal | null {
   const { id: provider, name } = root.spec;
-  if (heldBy !== undefined && !heldBy.some(holds)) {
-    const message = `provider '${name}' holds none of ${heldBy.join(', ')}`;
+  if (heldBy !== undefined && !heldBy.some(isHomeOf)) {
+    const message = `provider '${name}' has none of ${heldBy.join(', ')}`;
     return { code: 'consumer-missing', message, provider };
   }
   const present = notHeldBy?.find(holds);

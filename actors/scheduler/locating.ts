@@ -47,7 +47,7 @@ export function askWhere(
   if (locating === undefined) {
     state.asks += 1;
     const waiting = new Set(Array.from({ length: placementShards }, (_, shard) => shard));
-    locating = { ask: state.asks, waiting, roots: new Map(), rules: new Set() };
+    locating = { ask: state.asks, waiting, roots: new Map(), homes: new Map(), rules: new Set() };
   }
   const { heldBy = [], notHeldBy = [] } = tree ?? {};
   const others = [...new Set([...heldBy, ...notHeldBy])];
@@ -88,11 +88,11 @@ export function endLocating(work: Work, open: Open): boolean {
 export function isEnough(
   { state: { view }, placementShards }: Work,
   { tree }: RequestSpec,
-  { waiting, roots }: Locating,
+  { waiting, homes }: Locating,
 ): boolean {
   if (waiting.size === 0) return true;
   const { heldBy } = tree ?? {};
-  const isKnown = (consumer: string) => (roots.get(consumer)?.size ?? 0) > 0;
+  const isKnown = (consumer: string) => (homes.get(consumer)?.size ?? 0) > 0;
   if (waiting.size === placementShards || heldBy?.every(isKnown) === false) return false;
   if (heldBy === undefined && tree?.notHeldBy === undefined) return false;
   const { shards: silent } = silencedIn(view);
@@ -103,15 +103,22 @@ export function isEnough(
 export function learnRoots(locating: Locating, { ask, shard, consumers, rule }: Located): boolean {
   if (locating.ask !== ask || !locating.waiting.delete(shard)) return false;
   if (rule !== undefined) locating.rules.add(rule);
-  for (const { consumer, roots } of consumers) {
-    const known = locating.roots.get(consumer) ?? new Set();
-    for (const root of roots) known.add(root);
-    locating.roots.set(consumer, known);
+  for (const { consumer, roots, homes = roots } of consumers) {
+    note(locating.roots, consumer, roots);
+    note(locating.homes, consumer, homes);
   }
   return true;
 }
 
-export function companyOf({ tree }: RequestSpec, { roots, waiting }: Pick<Locating, 'roots' | 'waiting'>): Company {
+function note(known: Map<string, Set<string>>, consumer: string, roots: readonly string[]): void {
+  known.set(consumer, new Set([...(known.get(consumer) ?? []), ...roots]));
+}
+
+/** To be with others is to be where they are; to be apart from them also keeps away from where something of them may run. */
+export function companyOf(
+  { tree }: RequestSpec,
+  { roots, homes, waiting }: Pick<Locating, 'roots' | 'homes' | 'waiting'>,
+): Company {
   const { heldBy, notHeldBy = [] } = tree ?? {};
   const rootsOf = (consumer: string) => [...(roots.get(consumer) ?? [])];
   const farFrom = new Map<string, string[]>();
@@ -121,5 +128,7 @@ export function companyOf({ tree }: RequestSpec, { roots, waiting }: Pick<Locati
   const nowhere =
     waiting.size > 0 ? [] : [...new Set([...(heldBy ?? []), ...notHeldBy])].filter((one) => rootsOf(one).length === 0);
   const apart = { far: new Set(farFrom.keys()), farFrom, nowhere };
-  return heldBy === undefined ? apart : { ...apart, near: new Set(heldBy.flatMap(rootsOf)), nearTo: heldBy };
+  return heldBy === undefined
+    ? apart
+    : { ...apart, near: new Set(heldBy.flatMap((one) => [...(homes.get(one) ?? [])])), nearTo: heldBy };
 }

@@ -103,6 +103,8 @@ export interface Locating {
   readonly waiting: Set<number>;
   /** The roots where each consumer holds something, as far as was told. */
   readonly roots: Map<string, Set<string>>;
+  /** Those of them where it is: on the others is only what earlier attempts have left behind. */
+  readonly homes: Map<string, Set<string>>;
   /** The rules that members of the group have, as far as was told. */
   readonly rules: Set<string>;
 }

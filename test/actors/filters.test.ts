@@ -146,7 +146,10 @@ test('filters - company: the instances are named, and that no host has any of th
     ['db', new Set(['p-h1', 'p-h2'])],
   ]);
   const refusalOf = (host: string, tree: TreeConditions) => {
-    const request = { ...withTree(tree), company: companyOf({ ...PLAIN, tree }, { roots, waiting: new Set() }) };
+    const request = {
+      ...withTree(tree),
+      company: companyOf({ ...PLAIN, tree }, { roots, homes: roots, waiting: new Set() }),
+    };
     return refusedBy(filtersFor([company], request, true), factsOf({ host }))?.refusal;
   };
   const missing = refusalOf('h2', { heldBy: ['web', 'nobody'] });

@@ -285,6 +285,20 @@ test('shards - whoever wants to be with another waits for one that is silent onl
   assert.is(sentOf(other.located(again, 2, { cache: [HOSTS[2] as string] }), 'claim')[0]?.to, 'placement/2');
 });
 
+test('shards - one with which a host is to be shared is where it is, not where an attempt of it left something behind', () => {
+  const { on, select } = withSilentShard();
+  const ask = select({ heldBy: ['db'] });
+  const located = (shard: number, consumers: object[]) =>
+    on.tell({ type: 'located', ask, shard, consumers } as never, `placement/${shard}`);
+  located(0, []);
+  located(1, [{ consumer: 'db', roots: [HOSTS[1]], homes: [] }]);
+  const claims = sentOf(located(2, [{ consumer: 'db', roots: [HOSTS[2]] }]), 'claim');
+  assert.equal(
+    claims.map(({ to }) => to),
+    ['placement/2'],
+  );
+});
+
 test('shards - one with which a host is to be shared is not missed because only another one is known', () => {
   const { on, located, select } = withSilentShard();
   const ask = select({ heldBy: ['db', 'cache'] });

@@ -292,9 +292,10 @@ test('surveying - names of a request that nothing known carries are told of each
       avoidHosts: ['c1/h8', 'c2/h2'],
     },
   };
+  const roots = new Map([['web', new Set(['p-h1'])]]);
   const company = companyOf(
     { ...spec, tree: { heldBy: ['web', 'wbe'], notHeldBy: ['db'] } },
-    { roots: new Map([['web', new Set(['p-h1'])]]), waiting: new Set() },
+    { roots, homes: roots, waiting: new Set() },
   );
   const { unknown } = surveyFor(view, { spec, where, company }, 1, 10, (cell) => cell === 'c6');
   assert.equal(namesIn(unknown), [

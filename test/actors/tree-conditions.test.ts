@@ -21,7 +21,7 @@ function rig(...hosts: readonly HostWords[]) {
     shard,
     put,
     /** `granted`, or the code of the refusal. */
-    claim(consumer: string, host: string, tree?: TreeConditions, attempt = 1): string {
+    claim(consumer: string, host: string, tree?: TreeConditions, attempt = 1, keep: readonly number[] = []): string {
       const resources = { VCPU: 1 };
       const spec = { groups: [{ name: '', resources }], groupPolicy: 'none' as const };
       const turned = shard.tell({
@@ -30,7 +30,7 @@ function rig(...hosts: readonly HostWords[]) {
         attempt,
         spec: tree === undefined ? spec : { ...spec, tree },
         allocations: [{ provider: `p-${host}`, group: '', resources }],
-        keep: [],
+        keep: [...keep],
         expiresAt: 100_000_000,
       });
       const [refused] = sentOf(turned, 'claim-refused');
@@ -82,6 +82,18 @@ test('tree conditions - what a consumer gives back in a move keeps nobody compan
   const { claim } = rig({ host: 'h1' }, { host: 'h2' });
   assert.is(claim('a', 'h1'), 'granted');
   assert.is(claim('a', 'h2', { heldBy: ['a'] }, 2), 'consumer-missing');
+});
+
+test('tree conditions - what an attempt left behind keeps others away, but is no company for whoever wants some', () => {
+  const { shard, claim, locate } = rig({ host: 'h1' }, { host: 'h2' });
+  claim('a', 'h1');
+  assert.is(claim('a', 'h2', undefined, 2, [1]), 'granted');
+  assert.equal(locate('a')?.consumers, [{ consumer: 'a', roots: ['p-h1', 'p-h2'], homes: ['p-h2'] }]);
+  assert.is(claim('with', 'h1', { heldBy: ['a'] }), 'consumer-missing');
+  assert.is(claim('with', 'h2', { heldBy: ['a'] }), 'granted');
+  for (const host of ['h1', 'h2']) assert.is(claim('apart', host, { notHeldBy: ['a'] }), 'consumer-present', host);
+  shard.tell({ type: 'release', consumer: 'a', attempt: 2, deleted: false });
+  assert.equal(locate('a')?.consumers, [{ consumer: 'a', roots: ['p-h1'], homes: [] }]);
 });
 
 test('tree conditions - where consumers are is told by root, of those that hold something', () => {

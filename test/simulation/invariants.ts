@@ -6,7 +6,7 @@ import { stateOfBuild } from '../../actors/builds.ts';
 import { finalKey, removalKey } from '../../actors/cell/removals.ts';
 import type { TreeConditions } from '../../actors/messages/common.ts';
 import type { PlacementRecord } from '../../actors/placement/records.ts';
-import { rootsOf } from '../../actors/placement/tree-conditions.ts';
+import { homesOf, rootsOf } from '../../actors/placement/tree-conditions.ts';
 import { instanceNames } from '../../actors/routing.ts';
 import type { Allocation } from '../../machines/instance-build.ts';
 import { alternateFaultsOf, isAccountedFor } from '../support/instance-invariants.ts';
@@ -77,11 +77,13 @@ export function claimFaults(truth: Truth, claim: Extract<PlacementRecord, { type
 
 /** company: who wants to be with others is, and who wants to be apart from others is, at the moment of the claim. */
 function companyFaults({ placements }: Truth, consumer: string, root: string, tree: TreeConditions = {}): string[] {
-  const isThere = (other: string) =>
-    other !== consumer && placements.some(({ consumers, providers }) => rootsOf(other, consumers, providers).has(root));
+  const anyIn = (where: typeof rootsOf) => (other: string) =>
+    other !== consumer && placements.some(({ consumers, providers }) => where(other, consumers, providers).has(root));
+  const isThere = anyIn(rootsOf);
   const { heldBy, notHeldBy = [] } = tree;
   const faults = notHeldBy.filter(isThere).map((other) => `company: '${consumer}' is given a host that has '${other}'`);
-  if (heldBy !== undefined && !heldBy.some(isThere)) faults.push(`company: '${consumer}' is with none of ${heldBy}`);
+  if (heldBy !== undefined && !heldBy.some(anyIn(homesOf)))
+    faults.push(`company: '${consumer}' is with none of ${heldBy}`);
   return faults;
 }
 
