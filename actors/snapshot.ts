@@ -34,6 +34,25 @@ export function snapshotOf(head: object, tables: Readonly<Record<string, Rows>>)
   };
 }
 
+/** How many rows are restored in one step. */
+const ROWS_IN_STEP = 1_000;
+
+/** Goes through rows that are restored, and ends a step after some. */
+export function* inSteps<Row>(rows: readonly Row[], restore: (row: Row) => void): Generator<void, void> {
+  for (const [at, row] of rows.entries()) {
+    if (at > 0 && at % ROWS_IN_STEP === 0) yield;
+    restore(row);
+  }
+}
+
+/** Restores a state in one go. */
+export function atOnce<State>(restoring: Generator<void, State>): State {
+  for (;;) {
+    const { done, value } = restoring.next();
+    if (done === true) return value;
+  }
+}
+
 /** All parts of a snapshot as one: each table has the rows of all of them. */
 export function joined(parts: readonly unknown[]): unknown {
   const [first, ...others] = parts as readonly Record<string, unknown>[];

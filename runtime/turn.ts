@@ -12,6 +12,7 @@ import { type Slicer, slicerOf, type Taking, takeSnapshot } from './journal/slic
 import type { Outbox } from './outbox.ts';
 import { type Output, type OutputGate, type OutputGateOwner, outputGate } from './output-gate.ts';
 import type { Tenure } from './ownership/tenure.ts';
+import { sleep } from './pause.ts';
 import { type Wakes, wakesOf } from './wakes.ts';
 
 export interface ActorHostOptions<State, Incoming extends Message, Recorded> {
@@ -41,6 +42,9 @@ const MAX_TURN = 512;
  * them, in other processes too.
  */
 const MAX_TURN_MS = 3;
+/** How long an owner that is being opened holds others up at a time, ms, and how many records are replayed before it is looked. */
+const MAX_OPENING_MS = 20;
+const RECORDS_IN_STEP = 500;
 
 /** What somebody who is turned away is told to wait, ms: neither so short nor so long as to be of no use. */
 const RETRY_AFTER_MS = { least: 50, most: 10_000 } as const;
@@ -260,9 +264,14 @@ class HostedActor<State, Incoming extends Message, Recorded> implements ActorHos
       const { snapshot, records } = await this.journal.open(tenure);
       // Stopped while it was reading.
       if (mine !== this.#life) return;
-      const state = snapshot === null ? this.#actor.init() : this.#actor.restore(snapshot);
-      this.#state = state;
-      for (const record of records) this.#actor.apply(state, record);
+      const opening = this.#opened(snapshot, records);
+      for (let isOver = false; !isOver; ) {
+        const begunAt = this.clock.monotonic();
+        while (!isOver && this.clock.monotonic() - begunAt < MAX_OPENING_MS) isOver = opening.next().done === true;
+        if (isOver) break;
+        await sleep(this.clock, 0);
+        if (mine !== this.#life) return;
+      }
     } catch (error) {
       if (mine === this.#life) this.#drop();
       throw error;
@@ -270,6 +279,22 @@ class HostedActor<State, Incoming extends Message, Recorded> implements ActorHos
     this.#phase = 'running';
     if (tenure === undefined || tenure.holds()) return this.#recover();
     this.#owing = true;
+  }
+
+  /** Makes the state in steps: it may take long, and the lease is to be renewed meanwhile. */
+  *#opened(snapshot: readonly unknown[] | null, records: Iterable<Recorded>): Generator<void, void> {
+    const actor = this.#actor;
+    let state: State;
+    if (snapshot === null) state = actor.init();
+    else if (actor.restoring === undefined) state = actor.restore(snapshot);
+    else state = yield* actor.restoring(snapshot);
+    let applied = 0;
+    for (const record of records) {
+      actor.apply(state, record);
+      applied += 1;
+      if (applied % RECORDS_IN_STEP === 0) yield;
+    }
+    this.#state = state;
   }
 
   cameUp(who?: Address): void {

@@ -17,7 +17,7 @@ import type { InstanceView } from '../messages/gateway.ts';
 import type { HostsChanged } from '../messages/scheduler.ts';
 import { page } from '../page.ts';
 import { cellFeedAddress, conductorOf, FEED_BEAT_MS } from '../routing.ts';
-import { joined } from '../snapshot.ts';
+import { atOnce, joined } from '../snapshot.ts';
 import { readWake } from '../wakes.ts';
 import { workWith } from '../work.ts';
 import {
@@ -365,7 +365,8 @@ export function cell(options: CellOptions): Actor<CellState, CellMessage, CellRe
     endTurn,
     figures: ({ instances, hosts }) => ({ instances: instances.size, hosts: hosts.size }),
     snapshot: storeCell,
-    restore: (parts) => restoreCell(joined(parts) as StoredCell),
+    restore: (parts) => atOnce(restoreCell(joined(parts) as StoredCell)),
+    restoring: (parts) => restoreCell(joined(parts) as StoredCell),
   };
 }
 

@@ -21,7 +21,7 @@ import { Deleted } from '../deleted.ts';
 import type { InstanceView } from '../messages/gateway.ts';
 import { PassingMap } from '../passing-map.ts';
 import { PassingSet } from '../passing-set.ts';
-import { type Snapshot, snapshotOf } from '../snapshot.ts';
+import { inSteps, type Snapshot, snapshotOf } from '../snapshot.ts';
 import { rowsOf, Table } from '../table.ts';
 import {
   type Host,
@@ -332,20 +332,21 @@ export function storeCell({ instances, removals, hosts, deleted, removedHosts }:
   );
 }
 
-export function restoreCell({ instances, removals, hosts, deleted, removedHosts = [] }: StoredCell): CellState {
+export function* restoreCell(parts: StoredCell): Generator<void, CellState> {
+  const { instances, removals, hosts, deleted, removedHosts = [] } = parts;
   const state = emptyCell();
   for (const host of hosts) state.hosts.set(host.host, restoreHost(host));
-  for (const { build, deleting, lost = null } of instances) {
-    if (state.instances.has(build.facts.instance)) continue;
+  yield* inSteps(instances, ({ build, deleting, lost = null }) => {
+    if (state.instances.has(build.facts.instance)) return;
     const restored = restoreBuild(shared(state, build));
     const entry = { build: restored, deleting, lost };
     state.instances.set(build.facts.instance, entry);
     noteWhereItBuilds(state, restored, undefined);
     noteWhereItIs(state, null, homeOf(entry));
-  }
-  for (const stored of removals) {
+  });
+  yield* inSteps(removals, (stored) => {
     state.removals.set(removalKey(stored.context), restoreRemoval(stored));
-  }
+  });
   state.deleted.restore(deleted);
   state.removedHosts.restore(removedHosts);
   return state;

@@ -13,7 +13,7 @@ import { FORGET_WAKE, forgetDeleted, forgetFirstMs } from '../deleted.ts';
 import type { ConductorMessage } from '../messages/conductor.ts';
 import { page } from '../page.ts';
 import { isScheduler } from '../routing.ts';
-import { joined } from '../snapshot.ts';
+import { atOnce, joined } from '../snapshot.ts';
 import { readWake } from '../wakes.ts';
 import { workWith } from '../work.ts';
 import {
@@ -223,6 +223,7 @@ export function conductor(options: ConductorOptions): Actor<ConductorState, Cond
       unasked: unasked.size,
     }),
     snapshot: storeConductor,
-    restore: (parts) => restoreConductor(joined(parts) as StoredConductor),
+    restore: (parts) => atOnce(restoreConductor(joined(parts) as StoredConductor)),
+    restoring: (parts) => restoreConductor(joined(parts) as StoredConductor),
   };
 }

@@ -22,7 +22,7 @@ import type { FailureCode, RequestSpec } from '../messages/common.ts';
 import type { Where } from '../messages/where.ts';
 import { PassingSet } from '../passing-set.ts';
 import { present } from '../present.ts';
-import { type Snapshot, snapshotOf } from '../snapshot.ts';
+import { inSteps, type Snapshot, snapshotOf } from '../snapshot.ts';
 import { Table } from '../table.ts';
 import { fingerprintOf } from './fingerprint.ts';
 import { KnownSchedulers } from './known-schedulers.ts';
@@ -460,24 +460,24 @@ export function storeConductor({ line, instances, requests }: ConductorState): S
   });
 }
 
-export function restoreConductor(stored: StoredConductor): ConductorState {
+export function* restoreConductor(stored: StoredConductor): Generator<void, ConductorState> {
   const { line, instances, requests } = stored;
   const state = emptyConductor();
   if (line !== undefined) state.line = { scheduler: line, heardAt: null };
   const deleted: [string, number][] = [];
-  for (const [instance, stored] of instances) {
-    if (state.instances.has(instance)) continue;
+  yield* inSteps(instances, ([instance, stored]) => {
+    if (state.instances.has(instance)) return;
     const entry = restoreEntry(stored);
     if (entry.phase === 'deleted') deleted.push([instance, entry.deletedAt]);
     state.instances.set(instance, entry);
     if (entry.phase === 'in-cell' && entry.told === null) state.unended.add(instance);
-  }
+  });
   state.deleted.restore(deleted);
-  for (const [id, { waiting, round: recorded = 0, ...open }] of requests) {
+  yield* inSteps(requests, ([id, { waiting, round: recorded = 0, ...open }]) => {
     state.requests.set(id, { ...open, waiting: new Set(waiting), recorded, ...UNASKED });
     if (open.parked !== undefined) state.parked.add(id);
     state.lastInLine = Math.max(state.lastInLine, open.since ?? 0);
-  }
+  });
   return state;
 }
 

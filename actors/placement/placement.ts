@@ -16,7 +16,7 @@ import type { PlacementApiMessage } from '../messages/placement-api.ts';
 import type { TransactionMessage } from '../messages/transactions.ts';
 import { fitting, page } from '../page.ts';
 import { FEED_BEAT_MS, placementFeedAddress } from '../routing.ts';
-import { joined } from '../snapshot.ts';
+import { atOnce, joined } from '../snapshot.ts';
 import { readWake } from '../wakes.ts';
 import { takeApi } from './api/api.ts';
 import { applyToPlacement } from './apply.ts';
@@ -222,7 +222,8 @@ export function placement(options: PlacementOptions): Actor<PlacementState, Inco
     },
     figures: ({ providers, consumers }) => ({ providers: providers.size, consumers: consumers.holding.size }),
     snapshot: storePlacement,
-    restore: (parts) => restorePlacement(joined(parts) as StoredPlacement),
+    restore: (parts) => atOnce(restorePlacement(joined(parts) as StoredPlacement)),
+    restoring: (parts) => restorePlacement(joined(parts) as StoredPlacement),
   };
 }
 

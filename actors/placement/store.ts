@@ -2,7 +2,7 @@
 
 import type { Inventory, ProviderSpec } from '../messages/placement.ts';
 import { isSame } from '../same.ts';
-import { type Snapshot, snapshotOf } from '../snapshot.ts';
+import { inSteps, type Snapshot, snapshotOf } from '../snapshot.ts';
 import { rowsOf } from '../table.ts';
 import { learnNames } from './catalog.ts';
 import type { Consumer } from './consumers.ts';
@@ -72,27 +72,27 @@ function storeProvider(provider: Provider): StoredPlacement['providers'][number]
   return told === spec || (told !== null && isSame(told, spec)) ? row : { ...row, told };
 }
 
-export function restorePlacement(stored: StoredPlacement): PlacementState {
+export function* restorePlacement(stored: StoredPlacement): Generator<void, PlacementState> {
   const { providers, trees, holding, deleted } = stored;
   const state = emptyPlacement();
   for (const name of stored.catalog.classes) state.catalog.classes.add(name);
   for (const name of stored.catalog.traits) state.catalog.traits.add(name);
-  for (const { spec, told = spec, root, untold } of providers) {
+  yield* inSteps(providers, ({ spec, told = spec, root, untold }) => {
     const provider = makeProvider(spec, root, undefined, told);
     restoreUntold(provider, untold);
     install(state, provider);
     learnNames(state.catalog, spec);
-  }
+  });
   for (const [root, ids] of trees) state.trees.set(root, ids);
-  for (const [id, consumer] of holding) {
-    if (state.consumers.holding.has(id)) continue;
+  yield* inSteps(holding, ([id, consumer]) => {
+    if (state.consumers.holding.has(id)) return;
     state.consumers.holding.set(id, { ...consumer, held: [] });
     const restored = state.consumers.holding.get(id) as Consumer;
     for (const { attempt, allocations } of consumer.held) {
       take(restored, attempt, allocations, state.providers, state.untold.used);
     }
     locate(state, id);
-  }
+  });
   state.consumers.deleted.restore(deleted);
   if (stored.holds !== undefined) restoreHolds(state, stored.holds);
   restoreChanges(state.holds, stored);

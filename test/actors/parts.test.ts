@@ -6,6 +6,7 @@ import * as assert from 'uvu/assert';
 import type { ApiOutcome } from '../../actors/messages/placement-api.ts';
 import type { Part, TransactionMessage } from '../../actors/messages/transactions.ts';
 import { restorePlacement, type StoredPlacement, storePlacement } from '../../actors/placement/store.ts';
+import { atOnce } from '../../actors/snapshot.ts';
 import { CALLER, type Desk, dieAt, hostOf, rig, SHARDS } from '../support/shards.ts';
 import { sentOf } from '../support/turn.ts';
 
@@ -94,7 +95,7 @@ test('parts - what is over is forgotten in the same order by whoever reads it ba
     on.pass(position === 0 ? -60_000 : 1_000);
   }
   for (const { state } of on.shards) {
-    const again = restorePlacement(storePlacement(state).next(Infinity) as StoredPlacement);
+    const again = atOnce(restorePlacement(storePlacement(state).next(Infinity) as StoredPlacement));
     assert.equal([...again.holds.lately], [...state.holds.lately]);
     const times = [...state.holds.lately.values()].map(({ at }) => at);
     assert.equal(
