@@ -17,7 +17,7 @@ import { factsOf } from './view/view-hosts.ts';
 const MAX_RANKED = 4_000;
 /** How many hosts are looked at, at least, for some that have room to spare. */
 const MIN_RANKED = 32;
-/** With room for this many more of its kind, a host is as good as any as an alternate. */
+/** With room for this many more of its kind, or all that would keep together, a host is as good as any as an alternate. */
 const AMPLE_ROOM = 4;
 
 /** A host as it is to be claimed, with the conditions that filters make of the claim. */
@@ -43,7 +43,7 @@ interface Hand {
  * those that could hold several more like it come before those that are nearly full. The instances of one request are
  * given different ones, so that several that fail do not all turn to the same host. Only where there are too few do they
  * have the hosts of one another, as far as those have room for one more; where a soft rule orders them, only where one's
- * own list would be too short.
+ * own list would be too short. Those that would rather keep together are given the same ones, first those with room for all.
  */
 export function alternatesFor(
   fleet: Fleet,
@@ -56,15 +56,18 @@ export function alternatesFor(
   const claimed = new Set(chosen.map(({ provider }) => provider));
   const mayBe = mayBeAlternate(view, request.spec);
   const { instanceGroup } = request.spec;
+  const areTogether = instanceGroup?.policy === 'soft-affinity';
   const hands = chosen.map(({ provider }): Hand => ({ own: provider, alternates: [] }));
   for (const cell of new Set(chosen.map((one) => one.cell))) {
     const inCell = hands.filter((_, position) => chosen[position]?.cell === cell);
-    const needed = Math.min(MAX_RANKED, wanted * inCell.length);
+    const needed = Math.min(MAX_RANKED, areTogether ? wanted : wanted * inCell.length);
     const isOut = (root: string) => claimed.has(root) || !mayBe(root);
-    const pool = heardFirst(view, needed, (hearing) => poolOf(fleet, request, { cell, hearing }, needed, isOut));
+    const ample = areTogether ? Math.max(AMPLE_ROOM, inCell.length) : AMPLE_ROOM;
+    const pool = heardFirst(view, needed, (hearing) => poolOf(fleet, request, { cell, hearing }, needed, ample, isOut));
     // A soft rule is followed rather than that hosts differ: those of others have members.
     const isOneForEach = pool.length >= inCell.length || (instanceGroup !== undefined && isSoft(instanceGroup));
-    if (isOneForEach) deal(pool, inCell, wanted);
+    if (areTogether) for (const { alternates } of inCell) alternates.push(...pool.slice(0, wanted));
+    else if (isOneForEach) deal(pool, inCell, wanted);
     if ((isOneForEach && pool.length >= wanted) || inCell.length === 1) continue;
     const own = new Set(inCell.map((hand) => hand.own));
     const shared = poolOfClaimed(fleet, request, own, (root) => !own.has(root) || !mayBe(root));
@@ -88,6 +91,7 @@ function poolOf(
   request: Request,
   part: PartOfCell,
   needed: number,
+  ample: number,
   isOut: (root: string) => boolean,
 ): readonly Ranked[] {
   const { view } = fleet;
@@ -96,18 +100,19 @@ function poolOf(
   if (spec.instanceGroup === undefined) {
     const pool = upTo(needed, isOut);
     // Usually the first in rank have room to spare, and there is no need to look at more for others to prefer.
-    const isAmple = pool.every(({ root }) => spareOn(fleet, request, root) >= AMPLE_ROOM);
+    const isAmple = pool.every(({ root }) => spareOn(fleet, request, root, ample) >= ample);
     if (isAmple) return pool;
-    return roomyFirst(fleet, request, needed >= MIN_RANKED ? pool : upTo(MIN_RANKED, isOut));
+    return roomyFirst(fleet, request, ample, needed >= MIN_RANKED ? pool : upTo(MIN_RANKED, isOut));
   }
   const most = Math.max(needed, MIN_RANKED);
   const soft = softHomes(fleet, request, isOut);
-  if (soft === null) return roomyFirst(fleet, request, upTo(most, isOut));
+  if (soft === null) return roomyFirst(fleet, request, ample, upTo(most, isOut));
   // Hosts with members are few and known: what the rule prefers comes first, however many stand before it in rank.
   const withMembers = inOrder(fleet, request, soft).filter((one) => isInPart(view, part, one));
   const without = roomyFirst(
     fleet,
     request,
+    ample,
     upTo(most, (root) => isOut(root) || soft.has(root)),
   );
   return soft.first ? [...withMembers, ...without] : [...without, ...withMembers];
@@ -122,7 +127,7 @@ function poolOfClaimed(
 ): readonly Ranked[] {
   const soft = softHomes(fleet, request, isOut);
   if (soft !== null) return inOrder(fleet, request, soft);
-  return roomyFirst(fleet, request, rankedAmong(fleet, request, claimed, isOut));
+  return roomyFirst(fleet, request, AMPLE_ROOM, rankedAmong(fleet, request, claimed, isOut));
 }
 
 /**
@@ -193,15 +198,15 @@ function inOrderOf(pool: readonly Ranked[], hands: readonly Hand[]): readonly Ha
 }
 
 /** Keeps the order of rank among hosts with as much room. */
-function roomyFirst(fleet: Fleet, request: Request, ranked: readonly Ranked[]): readonly Ranked[] {
-  const rooms = new Map(ranked.map((one) => [one, spareOn(fleet, request, one.root)]));
+function roomyFirst(fleet: Fleet, request: Request, ample: number, ranked: readonly Ranked[]): readonly Ranked[] {
+  const rooms = new Map(ranked.map((one) => [one, spareOn(fleet, request, one.root, ample)]));
   return [...ranked].sort((one, other) => (rooms.get(other) as number) - (rooms.get(one) as number));
 }
 
-/** How many more of its kind a host has room for, as its resources and limits on instances let it. */
-function spareOn({ rankings, view }: Fleet, request: Request, root: string): number {
+/** How many more of its kind a host has room for, up to so many, as its resources and limits on instances let it. */
+function spareOn({ rankings, view }: Fleet, request: Request, root: string, ample: number): number {
   const tree = treeOf(view, root);
-  const room = roomFor(request.spec, tree, AMPLE_ROOM);
+  const room = roomFor(request.spec, tree, ample);
   if (rankings.limits.length === 0) return room;
   const facts = factsOf(view, view.hosts.get(root) as ViewHost, tree);
   return Math.max(0, Math.min(room, mostInstances(rankings, request, facts) - facts.stats.instances));

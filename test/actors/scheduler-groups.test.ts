@@ -284,6 +284,14 @@ test('scheduler groups - alternates of a soft rule keep to it among all hosts, n
   assert.equal([...told.hosts, told.alternates[0]?.[0]].sort(), ['h0', 'h1'], told.alternates.join());
 });
 
+test('scheduler groups - several that would rather keep together share their alternates, first those with room for all', () => {
+  const sized = Object.entries({ a: 40, b: 6, c: 14, d: 30, e: 5 });
+  const all = scheduling(sized.map(([host, vcpu]) => ({ cell: 'c1', host, tree: [rootOf(host, vcpu)] })));
+  const { hosts, alternates } = choose(all, 'web', specOf(NEAR, 2), 7, 3);
+  assert.equal([...new Set(hosts)], ['a']);
+  assert.equal(alternates, Array(7).fill(['d', 'c', 'b']));
+});
+
 test('scheduler groups - the first alternates of several instances differ, however few there are to deal', () => {
   const spread: InstanceGroup = { id: '/spread', policy: 'soft-anti-affinity' };
   for (const group of [APART, spread, undefined]) {

@@ -102,7 +102,9 @@ export function watched(address: string, actor: OwnerActor, { tally, onFault, ke
   return {
     ...actor,
     init: () => kept(actor.init()),
-    restore: (stored) => kept(actor.restore(stored)),
+    *restoring(stored) {
+      return kept(actor.restoring === undefined ? actor.restore(stored) : yield* actor.restoring(stored));
+    },
     receive,
   };
 }
