@@ -59,10 +59,16 @@ export function offUnitsBy(stock: Stock, amount: number, sameClaim = 0): number 
 
 function offUnitsWords(stock: Stock, amount: number, sameClaim: number): string {
   const short = offUnitsBy(stock, amount, sameClaim);
-  if (sameClaim + amount > stock.inventory.max_unit) return short === undefined ? '' : ` (short by ${short})`;
+  if (sameClaim + amount > stock.inventory.max_unit) {
+    return short === undefined ? '' : ` (${shortWords('unit-constraint', short)})`;
+  }
   const near = amountsNear(stock, amount, sameClaim);
   return near.length === 0 ? '' : ` (nearest ${near.length === 1 ? 'amount' : 'amounts'} ${near.join(' and ')})`;
 }
+
+/** By how much a host falls short; an amount that units do not allow is off, as a larger one may do. */
+export const shortWords = (code: string, short: number): string =>
+  `${code === 'unit-constraint' ? 'off' : 'short'} by ${short}`;
 
 /** `1 VCPU exceeds`, `2 VCPU exceed`. */
 export const verb = (plural: string, amount: number): string => (amount === 1 ? `${plural}s` : plural);

@@ -6,6 +6,7 @@ import type { FailureCode } from '../../actors/messages/common.ts';
 import type { Absent, Decision, RefusedHosts, Weighing } from '../../actors/messages/decision.ts';
 import type { InstanceView } from '../../actors/messages/gateway.ts';
 import type { Silence } from '../../actors/messages/questions.ts';
+import { shortWords } from '../../actors/placement/inventory.ts';
 import { absenceWords, NO_HOST_KNOWN, obstacleWords, roomWords } from '../../actors/scheduler/explaining/explain.ts';
 import { heldWords } from '../../actors/scheduler/explaining/group-held.ts';
 import { runsOutWords } from '../../actors/scheduler/explaining/running-out.ts';
@@ -203,18 +204,16 @@ export function standingWords(hosts: number, fits: number): string {
   return `of ${hosts} ${hosts === 1 ? 'host' : 'hosts'}, ${fits} ${fits === 1 ? 'fits' : 'fit'} and ${refused} ${refused === 1 ? 'was' : 'were'} refused`;
 }
 
-/** Of an amount that units do not allow a larger one may do; where room is lacking it is counted in instances. */
-export function shortWords(code: string, short: number): string {
-  if (code === 'no-room-together') return `with room for all but ${short}`;
-  return `${code === 'unit-constraint' ? 'off' : 'short'} by ${short}`;
-}
+/** By how much the nearest host falls short; where room is lacking it is counted in instances. */
+export const shortOfWords = (code: string, short: number): string =>
+  code === 'no-room-together' ? `with room for all but ${short}` : shortWords(code, short);
 
 /** `3 exceeds-capacity VCPU; nearest c1/h4, short by 2, and more stands in its way`. */
 export function refusedWords(refused: RefusedHosts): string {
   const { nearest } = refused;
   if (nearest === undefined) return obstacleWords(refused);
   const more = nearest.lacksMore === true ? ', and more stands in its way' : '';
-  const near = `nearest ${nearest.cell}/${nearest.host}, ${shortWords(refused.code, nearest.short)}${more}`;
+  const near = `nearest ${nearest.cell}/${nearest.host}, ${shortOfWords(refused.code, nearest.short)}${more}`;
   return `${obstacleWords(refused)}; ${near}`;
 }
 

@@ -19,7 +19,7 @@ import {
   rankedWords,
   refusedWords,
   runsOutLines,
-  shortWords,
+  shortOfWords,
   silenceLines,
   standingWords,
   unknownLines,
@@ -176,7 +176,7 @@ function thenWords(then: HostThen): string {
 function refusedThenWords({ code = '', about, message = '', short }: HostThen): string {
   if (message !== '') return obstacleInFull({ code, message, short });
   const what = about === undefined ? code : `${code} ${about}`;
-  return short === undefined ? what : `${what}, ${shortWords(code, short)}, the nearest of its kind`;
+  return short === undefined ? what : `${what}, ${shortOfWords(code, short)}, the nearest of its kind`;
 }
 
 function againstWords({ weight, bestWeight = 0 }: HostThen): string {
@@ -207,8 +207,8 @@ function obstacleInFull({
   message: string;
   short?: number | undefined;
 }): string {
-  const isSaid = short === undefined || /short by|nearest amount/.test(message);
-  return `${code}: ${message}${isSaid ? '' : ` (${shortWords(code, short)})`}`;
+  const isSaid = short === undefined || /(short|off) by|nearest amount/.test(message);
+  return `${code}: ${message}${isSaid ? '' : ` (${shortOfWords(code, short)})`}`;
 }
 
 /** Whatever else is in the way of a request, the rule of its group is, too. */

@@ -275,7 +275,7 @@ test('scheduler - the nearest host may be one on which units stand in the way', 
   assert.equal(refused.find(({ code }) => code === 'unit-constraint')?.nearest, { cell: 'c1', host: 'b', short: 1 });
   assert.match(
     whyNoneOf({ view, rankings }, { spec }, { hosts, fits, refused }),
-    /; nearest c1\/b: 33 VCPU on provider 'b' violate its inventory's max_unit 32 \(short by 1\)$/,
+    /; nearest c1\/b: 33 VCPU on provider 'b' violate its inventory's max_unit 32 \(off by 1\)$/,
   );
 });
 

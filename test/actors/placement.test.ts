@@ -68,8 +68,8 @@ test('placement - min_unit, max_unit and step_size bound one allocation', () => 
     [2, null],
     [3, 'step_size 2 (nearest amounts 2 and 4)', 1],
     [6, null],
-    [8, 'max_unit 6 (short by 2)', 2],
-    [9, 'max_unit 6 and step_size 2 (short by 3)', 3],
+    [8, 'max_unit 6 (off by 2)', 2],
+    [9, 'max_unit 6 and step_size 2 (off by 3)', 3],
   ] as const) {
     const refusal = refusalIn(shard.tell(claimOf(`c${vcpu}`, { vcpu })));
     assert.is(refusal?.code ?? null, violated === null ? null : 'unit-constraint', `${vcpu} VCPU`);

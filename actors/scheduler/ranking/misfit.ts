@@ -7,7 +7,7 @@ import { type Choice, optionsOf, type Plan, planOf } from '../../fitting/fit-cho
 import type { RequestSpec, ResourceGroup } from '../../messages/common.ts';
 import type { Refusal } from '../../messages/placement.ts';
 import { asksOfRoot, unmet, unmetByRoot } from '../../placement/conditions.ts';
-import { fits, offUnitsBy, refusalOf, type Stock, unitAllowed } from '../../placement/inventory.ts';
+import { fits, offUnitsBy, refusalOf, type Stock, shortWords, unitAllowed } from '../../placement/inventory.ts';
 import type { Provider } from '../../placement/providers.ts';
 
 /** Why a request does not fit a tree: what stands in the way first, said of the provider that came nearest. */
@@ -246,7 +246,7 @@ function shortTogether(
   const short = asked - free;
   const message =
     `${asked} ${resourceClass}, which the groups ask together, exceed the most that they can have on '${name}'` +
-    `: ${free} (short by ${short})`;
+    `: ${free} (${shortWords(code, short)})`;
   return { code, message, provider: id, resourceClass, short };
 }
 
