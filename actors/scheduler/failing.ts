@@ -87,7 +87,7 @@ function explainFailure(
     draft.room = found?.room;
     draft.runsOut = found?.runsOut;
     draft.groupHeld = found?.groupHeld;
-    // Of a refusal after which no host would do, its own words say most.
+    // Of a refusal after which no host would do, its own words come first.
     const isOfHosts = open.hopeless === null;
     const isRankedByAll = request.spec.instanceGroup === undefined && lateFiltersOf(rankings, request).length === 0;
     // A survey need not have searched each host to its end.
@@ -100,7 +100,11 @@ function explainFailure(
     const isOfNow = isAsDrafted || isRenewed;
     const onNamed = isOfHosts && isOfNow ? firstOnNamed(now.state, request) : [];
     draft.onNamed = recordOnNamed(onNamed);
-    let why = reason;
+    const ofConflict = { isCauseTold: true, onNamed };
+    let why =
+      open.hopeless === GROUP_CONFLICT
+        ? `${reason}; ${whyNoneOf(now.state, request, draft, undefined, ofConflict)}`
+        : reason;
     if (isRenewed) {
       // The ranking goes by the first thing that each host falls short of; its nearest hosts may lack others, too.
       const { hosts, fits, refused } = stands;

@@ -254,7 +254,7 @@ function contract(name: string, withSystem: WithSystem): void {
       assert.is(state, 'failed');
       assert.match(
         failure?.message ?? '',
-        /has the rule 'affinity', not 'anti-affinity'; if it said the rule that the instance group has, 'affinity', it would fit on 1 host/,
+        /has the rule 'affinity', not 'anti-affinity'; none of 5 hosts: 5 group-policy-conflict; if it said the rule that the instance group has, 'affinity', it would fit on 1 host/,
       );
       const { decision } = await client.explain('second');
       assert.equal([decision?.fits, decision?.refused, decision?.advice[0]?.code], [0, [conflict], advice[0]?.code]);
