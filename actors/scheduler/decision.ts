@@ -19,6 +19,7 @@ import { refusedByRank, refusedHosts, standing } from './explaining/standing.ts'
 import { groupAllows, INSTANCE_GROUP } from './group-rules.ts';
 import { firstOfGroup, type Picked } from './grouping.ts';
 import { type Ranked, rankedOf } from './picking.ts';
+import { inOrder } from './ranking/census.ts';
 import { type Fleet, lateFiltersOf, shapeOf } from './ranking/ranking.ts';
 import type { Shape, Weighed } from './ranking/shape.ts';
 import type { Request } from './request.ts';
@@ -103,9 +104,7 @@ export function noteStanding(draft: Draft, fleet: Fleet, request: Request, count
   const byGroup = late.length > 0 ? [] : refusedByGroup(view, request.spec, current);
   draft.hosts = view.hosts.size;
   draft.fits = byGroup.reduce((fits, { hosts }) => fits - hosts, current.size);
-  draft.refused = [...refusedHosts(view, refusedByRank(fleet, request), late), ...byGroup].sort(
-    (one, other) => other.hosts - one.hosts,
-  );
+  draft.refused = inOrder([...refusedHosts(view, refusedByRank(fleet, request), late), ...byGroup]);
   draft.narrowedBy = [
     ...late.map(({ filter }) => filter.name),
     ...(late.length > 0 && request.spec.instanceGroup !== undefined ? [INSTANCE_GROUP] : []),

@@ -380,6 +380,33 @@ test('scheduler - what keeps most hosts from a request is said first, its group 
   assert.match(whyNone({ rankings, view }, { spec: spec as never }), /: 2 \S+, 2 \S+, 1 host down$/);
 });
 
+test('scheduler - reasons that refuse as many hosts stand in one order, in records of either kind and where all are asked', () => {
+  const view = viewOf(
+    { host: 'down', state: 'down' },
+    { host: 'small', has: { VCPU: 1 } },
+    { host: 'avoided' },
+    { host: 'taken' },
+    { host: 'free' },
+  );
+  learnMembers(view.groups, 'p-taken', { g: 1 }, undefined);
+  const fleet = { rankings: emptyRankings(DEFAULT_WEIGHERS, 's'), view };
+  const groups = [{ name: '', resources: { VCPU: 4 } }];
+  const spec = { groups, groupPolicy: 'none' as const, instanceGroup: { id: 'g', policy: 'anti-affinity' as const } };
+  const codesOf = (refused: readonly { readonly code: string }[]) => refused.map(({ code }) => code);
+  const draftOf = (request: Request) => {
+    const draft = emptyDraft({ where: undefined });
+    noteStanding(draft, fleet, request, 1);
+    return codesOf(draft.refused);
+  };
+  const codes = ['exceeds-capacity', 'group-anti-affinity', 'host-down'];
+  assert.equal(draftOf({ spec }), codes);
+  assert.equal(codesOf(surveyFor(view, { spec }).refused), codes);
+  const avoiding = { spec: { ...spec, tree: { noneOf: ['p-avoided'] } } };
+  assert.equal(draftOf(avoiding), ['avoided-provider', ...codes]);
+  assert.equal(codesOf(standing(fleet, avoiding, 1).refused), ['avoided-provider', ...codes]);
+  assert.equal(codesOf(surveyFor(view, avoiding).refused), ['avoided-provider', ...codes]);
+});
+
 test('scheduler - that nothing of what is named is there is said of what is not known, however hosts are refused', () => {
   const view = viewOf(
     { host: 'h1', cell: 'c1', state: 'disabled' },

@@ -50,7 +50,7 @@ export const keyOf = ({ code, about }: Pick<Obstacle, 'code' | 'about'>): string
   about === undefined ? code : `${code} ${about}`;
 
 /** The one that refuses most first; of those that refuse as many always the same one. */
-export function inOrder<One extends Counted>(counts: One[]): One[] {
+export function inOrder<One extends Pick<Counted, 'code' | 'about' | 'hosts'>>(counts: One[]): One[] {
   return counts.sort((one, other) => other.hosts - one.hosts || (keyOf(one) < keyOf(other) ? -1 : 1));
 }
 
