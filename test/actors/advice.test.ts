@@ -122,7 +122,16 @@ test('scheduler - of several that keep together more stands in the way where a l
   const near = { cell: 'c1', host: 'h1' };
   assert.equal(nearestWith(3, 0, 6), [{ ...near, short: 2, lacksMore: true }], 'with 2 more there is room for one');
   assert.equal(nearestWith(1, 0, 6), [{ ...near, short: 2, lacksMore: true }]);
-  assert.equal(nearestWith(1, 1, 64), [{ ...near, short: 1, lacksMore: true }], 'one more would let in one of them');
+  assert.equal(nearestWith(1, 1, 64), [{ ...near, short: 2 }], 'one more would let in one of them, and two both');
+  assert.equal(nearestWith(1, 1, 6), [{ ...near, short: 2, lacksMore: true }], 'and then there is no room');
+  const full = { host: 'h1', has: { VCPU: 64 }, instances: 1 };
+  const on = schedulersOf([full], [{ name: 's', filters: [instanceLimit(1)] }]);
+  const answer = on.choose({ ...selectFor('r', { instances: ['r-0', 'r-1'] }), spec });
+  assert.is(
+    answer?.type === 'no-valid-host' && answer.reason,
+    "none of 1 host: 1 too-many-instances (as many as they may have); nearest c1/h1: host 'h1' has 1 instance, and may have 1; " +
+      "if filter 'instance-limit' allowed more, both instances would fit on 1 host",
+  );
 });
 
 test('scheduler - what is advised, applied, lets the request fit on as many hosts as were named', () => {

@@ -6,7 +6,7 @@ import type { RequestSpec } from '../../messages/common.ts';
 import type { RefusedHosts } from '../../messages/decision.ts';
 import { keepsTogether } from '../../placement/groups.ts';
 import { present } from '../../present.ts';
-import { type Asked, refusedBy } from '../filters/filter.ts';
+import { type Asked, FULL_BY_LIMIT, refusedBy } from '../filters/filter.ts';
 import { type Counted, inOrder, type NearHost } from '../ranking/census.ts';
 import { allFiltersFor, judge } from '../ranking/judging.ts';
 import { type Fleet, lateFiltersOf, shapeOf } from '../ranking/ranking.ts';
@@ -122,18 +122,21 @@ export function nearestMiss(
       if (found === undefined) return [];
       const { root, lacksMore = false } = found;
       if (lacksMore && butLackingMore) return [];
-      return [{ cell, host, root, short, lacksMore, share: shareShort(request.spec, reason, short) }];
+      const share = shareShort(request.spec, reason, short);
+      return [{ cell, host, root, code: reason.code, short, lacksMore, share }];
     })
     .sort(
       (one, other) =>
         Number(one.lacksMore) - Number(other.lacksMore) || one.share - other.share || one.short - other.short,
     );
   const filters = allFiltersFor(rankings.filters, request);
-  for (const { cell, host: name, root, short, lacksMore } of near) {
+  for (const { cell, host: name, root, code, short, lacksMore } of near) {
     const host = view.hosts.get(root);
     const obstacle = host === undefined ? null : judge(view, filters, request.spec, host).obstacle;
-    // Where a filter refuses it that was not asked before, it is not what it is short of that stands in the way.
-    if (obstacle?.short !== short) continue;
+    // Where a filter refuses it that was not asked before, it is not what it is short of that stands in the way. Of a limit
+    // a host may be short for several at once.
+    const isShortOfIt = obstacle?.short === short || FULL_BY_LIMIT.has(code);
+    if (obstacle?.code !== code || !isShortOfIt) continue;
     const { silentCells, silentShards } = silentOf(view, cell, root);
     const isSilent = silentCells.length + silentShards.length > 0;
     return `${cell}/${name}${isSilent ? ' (of which nothing was heard lately)' : ''}: ${obstacle.message}${lacksMore ? ', and more stands in its way' : ''}`;

@@ -35,11 +35,11 @@ import { roomOn } from '../advice/rooms.ts';
 import { weighingOf } from '../decision.ts';
 import { ALWAYS } from '../filters/always.ts';
 import { company } from '../filters/company.ts';
-import { type Asked, FILTER_FAILED, limitersOf, refusedBy } from '../filters/filter.ts';
+import { type Asked, FILTER_FAILED, FULL_BY_LIMIT, limitersOf, refusedBy } from '../filters/filter.ts';
 import { serviceState } from '../filters/service-state.ts';
 import { groupSoFar, INSTANCE_GROUP, membersAllowed, toldMisfitOfGroup } from '../group-rules.ts';
 import { instancesLeft, leftByLimits } from '../instance-room.ts';
-import { Census, type Counted } from '../ranking/census.ts';
+import { Census, type Counted, type Obstacle } from '../ranking/census.ts';
 import { allFiltersFor, hardToTell, judge } from '../ranking/judging.ts';
 import type { Rankings } from '../ranking/ranking.ts';
 import type { Request } from '../request.ts';
@@ -224,7 +224,8 @@ export function surveyOf(
           }),
         );
       } else {
-        const { obstacle, filter } = judged;
+        const { filter } = judged;
+        const obstacle = isTogether ? ofAllTogether(judged.obstacle, count) : judged.obstacle;
         // What another is nearer than is not looked into: only the nearest is told.
         const isNear =
           isThorough &&
@@ -236,7 +237,7 @@ export function surveyOf(
         const isAlone =
           isNear &&
           toldMisfitOfGroup(view, spec, host.root) === null &&
-          (!isTogether || leftOn(rankings, view, request, host.root) >= count) &&
+          (!isTogether || leftOn(rankings, view, request, host.root, filter) >= count) &&
           // Where a filter refuses it, resources have not been looked at.
           (filter === undefined
             ? isAll(obstacle, treeOf(view, host.root))
@@ -317,6 +318,12 @@ export function surveyOf(
 /** That fewer would fit, where there is room for some. */
 function fewer({ times, hosts }: Held, count: number): Advice[] {
   return times === 0 ? [] : [{ code: 'fewer-instances', from: count, to: times, hosts }];
+}
+
+/** A host that is full of instances, or of builds, has no room for any of those that keep together: for all it is short of more. */
+function ofAllTogether<One extends Obstacle>(obstacle: One, count: number): One {
+  const { code, short } = obstacle;
+  return short !== undefined && FULL_BY_LIMIT.has(code) ? { ...obstacle, short: short + count - 1 } : obstacle;
 }
 
 /** Whether a host has all classes that a request asks for, whatever of them is free. */

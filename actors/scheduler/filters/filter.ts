@@ -204,6 +204,9 @@ function fullBy(filter: Filter, host: HostFacts): FilterRefusal | null {
   return host.stats.builds >= builds ? tooManyBuilds(host, builds, limitersOf(filter, host)[0]) : null;
 }
 
+/** The codes of hosts that have, or build, as many instances as they may. */
+export const FULL_BY_LIMIT: ReadonlySet<string> = new Set(['too-many-instances', 'too-many-builds']);
+
 const instancesIn = (count: number): string => `${count} ${count === 1 ? 'instance' : 'instances'}`;
 
 /** That a host has as many instances as it may. */
