@@ -162,6 +162,30 @@ test('sweeps - of a host it is said whether more stands in its way than what is 
   assert.equal(others, ['not-a-named-provider undefined', 'exceeds-capacity VCPU']);
 });
 
+test('sweeps - of a host that several wishes of a request are against each of them is told', () => {
+  const all = schedulersOf([{ host: 'h1' }, { host: 'h2' }]);
+  const [desk] = all.desks;
+  assert.ok(desk);
+  const instanceGroup = { id: 'p/g', policy: 'affinity' } as const;
+  all.choose(selectFor('first', { spec: { ...spec, tree: { oneOf: ['p-h1'] }, instanceGroup } }));
+  all.choose(selectFor('second', { tree: { oneOf: ['p-h2'] } }));
+  const tree = { heldBy: ['first'], notHeldBy: ['second'], oneOf: ['p-h1'], noneOf: ['p-h2'] };
+  const where = { cells: ['c2'], avoidCells: ['c1'] };
+  const wanted = { ...spec, tree, instanceGroup };
+  const [locate] = desk.tell({ type: 'why-not', ask: 1, spec: wanted, where, host: 'h2' }, 'gateway/g').sent;
+  const [located] = all.ask(locate?.message as never);
+  const [told] = sentOf(desk.tell(located?.message as never, 'placement/0'), 'why-not-told');
+  const { refusal, also = [], partly } = told?.message.standing ?? {};
+  assert.equal(
+    [refusal?.code, refusal?.lacksMore, ...also.map(({ code }) => code), partly],
+    [
+      ...['not-in-cell', true, 'in-avoided-cell', 'not-a-named-provider', 'avoided-provider'],
+      ...['consumer-missing', 'consumer-present', 'group-affinity', undefined],
+    ],
+  );
+  assert.is(also[4]?.message, "host 'h2' has an instance to be kept apart from: 'second'");
+});
+
 test('sweeps - which cells there are, with and without hosts, is told when all hosts are counted', () => {
   const all = manyHosts(SLICE + 11);
   const [desk] = all.desks;

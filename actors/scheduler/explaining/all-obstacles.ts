@@ -7,7 +7,7 @@ import { MAX_LOOKS_TO_COUNT } from '../../fitting/fit-times.ts';
 import type { RequestSpec } from '../../messages/common.ts';
 import type { Provider } from '../../placement/providers.ts';
 import { wishesOf } from '../advice/places.ts';
-import { type Filter, refusedBy } from '../filters/filter.ts';
+import { type Asked, type Filter, type FilterRefusal, refusedBy } from '../filters/filter.ts';
 import { toldMisfitOfGroup } from '../group-rules.ts';
 import type { Obstacle } from '../ranking/census.ts';
 import { allFiltersFor, untold } from '../ranking/judging.ts';
@@ -16,7 +16,7 @@ import type { Request } from '../request.ts';
 import type { HostFacts } from '../view/host-facts.ts';
 import { treeOf, type View, type ViewHost } from '../view/view.ts';
 import { factsOf } from '../view/view-hosts.ts';
-import { isTold, refusingOf, SAYING_ONE, withMoreOf, withoutClass, withoutCondition } from './more-obstacles.ts';
+import { isTold, SAYING_ONE, withMoreOf, withoutClass, withoutCondition } from './more-obstacles.ts';
 
 /** How many things in the way of resources are told. */
 const MAX_TOLD = 8;
@@ -36,30 +36,28 @@ export function allInTheWay(filters: readonly Filter[], view: View, request: Req
   if (!isTold(view, host.root)) return { all: [untold(host)], isWhole: false, isMore: false };
   const tree = treeOf(view, host.root);
   const facts = factsOf(view, host, tree);
-  const refusing = allFiltersFor(filters, request).flatMap((one) => refusedBy([one], facts) ?? []);
-  const isOfSeveral = refusing.some(({ filter }) => hasMoreWishes(filters, view, request, host.root, facts, filter));
+  const refusing = allFiltersFor(filters, request).flatMap((one) => refusalsBy(one, request, facts));
   const ofGroup = toldMisfitOfGroup(view, spec, host.root);
   const ofTree = misfitsOf(spec, tree);
   const all = [
-    ...refusing.map(({ refusal: { code, about, short, message } }) => ({ code, about, short, message })),
+    ...refusing.map(({ code, about, short, message }) => ({ code, about, short, message })),
     ...ofTree.all,
     ...(ofGroup === null ? [] : [{ code: ofGroup.code, message: ofGroup.message }]),
   ];
-  return { all, isWhole: ofTree.isWhole && !isOfSeveral, isMore: ofTree.isMore || isOfSeveral };
+  return { all, isWhole: ofTree.isWhole, isMore: ofTree.isMore };
 }
 
-/** Whether a filter that goes by where a request may go refuses a host for more than the one thing that it says. */
-function hasMoreWishes(
-  filters: readonly Filter[],
-  view: View,
-  request: Request,
-  root: string,
-  facts: HostFacts,
-  filter: string,
-): boolean {
-  if (!SAYING_ONE.has(filter)) return false;
-  const isRefusedStill = (asked: Request) => refusingOf(filters, view, asked, root, facts).includes(filter);
-  return wishesOf(request, facts).every(({ without }) => isRefusedStill(without));
+/** All that a filter refuses a host for: where it says one thing, and several wishes stand in the way, one after the other. */
+function refusalsBy(one: Asked, request: Request, facts: HostFacts): FilterRefusal[] {
+  const { refusal } = refusedBy([one], facts) ?? {};
+  if (refusal === undefined) return [];
+  const wishes = SAYING_ONE.has(one.filter.name) ? wishesOf(request, facts) : [];
+  for (const { without } of wishes) {
+    const [asked] = allFiltersFor([one.filter], without);
+    const others = asked === undefined ? [] : refusalsBy(asked, without, facts);
+    if (others[0]?.code !== refusal.code) return [refusal, ...others];
+  }
+  return [refusal];
 }
 
 /** What a host's providers lack, one after the other. */
