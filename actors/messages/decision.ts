@@ -119,6 +119,18 @@ export const RunsOut = Type.Object({
 });
 export type RunsOut = Static<typeof RunsOut>;
 
+/** A class of which a request asks for more than any host can give, even when empty. */
+export const TooLarge = Type.Object({
+  about: Type.String(),
+  /** How much is asked for of one host: by all groups, and by all instances that keep together. */
+  asked: Type.Integer(),
+  /** The most that a host can give. */
+  most: Type.Integer(),
+  /** Both are of one provider: a host may give as much from several, and one group asks it of one. */
+  onOne: Type.Optional(Type.Literal(true)),
+});
+export type TooLarge = Static<typeof TooLarge>;
+
 /** An instance group that keeps together, on a host that takes no more. */
 export const GroupHeld = Type.Object({
   /** Its name. */
@@ -159,6 +171,8 @@ export const Decision = Type.Object({
   room: Type.Optional(RoomForSome),
   /** Where there was room for some of several instances: what ran out; absent too where it is not known. */
   runsOut: Type.Optional(RunsOut),
+  /** Where it has no host, and all were looked at for that: the classes of which no host is large enough, the first ones. */
+  tooLarge: Type.Optional(Type.Array(TooLarge)),
   /** What its instance group is held by, where that keeps it from fitting. */
   groupHeld: Type.Optional(GroupHeld),
   /** Where it has no host: what stood in the way on the first hosts that the request names. */

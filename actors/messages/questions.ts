@@ -4,7 +4,7 @@
 import Type, { type Static } from 'typebox';
 import { Advice } from './advice.ts';
 import { Ask, MAX_COUNT, message, RequestSpec, Token } from './common.ts';
-import { Absent, GroupHeld, LikeNames, RefusedHosts, RunsOut, UnknownName, Weighing } from './decision.ts';
+import { Absent, GroupHeld, LikeNames, RefusedHosts, RunsOut, TooLarge, UnknownName, Weighing } from './decision.ts';
 import { InTheWay, OnNamedHosts } from './in-the-way.ts';
 import { Where } from './where.ts';
 
@@ -83,6 +83,8 @@ export const Fitted = message('fitted', {
   refused: Type.Array(RefusedHosts),
   /** Where some of several instances would fit, and not all: what runs out; absent too where it is not resources, or not known. */
   runsOut: Type.Optional(RunsOut),
+  /** Where it does not fit: the classes of which it asks for more than any host can give, even when empty, the first ones. */
+  tooLarge: Type.Optional(Type.Array(TooLarge)),
   /** Members of its instance group have said another rule, which it keeps as long as it has any: whatever fits is refused. */
   groupRule: Type.Optional(GroupRule),
   /** What its instance group is held by, where that keeps it from fitting; no member is named. */

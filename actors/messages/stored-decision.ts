@@ -16,6 +16,7 @@ import {
   type RefusedHosts,
   type RoomForSome,
   type RunsOut,
+  type TooLarge,
   UnknownName,
   type Weighing,
   withClasses,
@@ -98,6 +99,15 @@ export const StoredDecision = Type.Object({
       Type.Integer(),
       Type.Array(Type.Tuple([Type.String(), Type.Integer()])),
     ]),
+  ),
+  /** `tooLarge`: the class, how much of it is asked for, and the most that a host can give; then 1 where that is of one provider. */
+  large: Type.Optional(
+    Type.Array(
+      Type.Union([
+        Type.Tuple([Type.String(), Type.Integer(), Type.Integer()]),
+        Type.Tuple([Type.String(), Type.Integer(), Type.Integer(), Type.Integer()]),
+      ]),
+    ),
   ),
   /** `groupHeld`: the group, the place, how the host is, how many members there are, and those that are named. */
   held: Type.Optional(
@@ -193,6 +203,7 @@ const NO_NAMES = {
   furtherElsewhere: undefined,
   room: undefined,
   runsOut: undefined,
+  tooLarge: undefined,
   groupHeld: undefined,
   onNamed: undefined,
   advice: [],
@@ -211,6 +222,7 @@ function textOf(decision: DecisionToPack, reasons: number, claims: number): stri
     unknown = [],
     room,
     runsOut,
+    tooLarge,
     groupHeld,
     onNamed,
     alternates,
@@ -243,6 +255,7 @@ function textOf(decision: DecisionToPack, reasons: number, claims: number): stri
     fields.push(`"p":[${room.instances},${room.of},${room.hosts},[${named.join()}]]`);
   }
   if (runsOut !== undefined) fields.push(...runsOutFields(runsOut));
+  if (tooLarge !== undefined) fields.push(`"large":${JSON.stringify(tooLarge.map(storedTooLarge))}`);
   if (groupHeld !== undefined) fields.push(...heldFields(groupHeld));
   if (onNamed !== undefined) fields.push(`"on":${JSON.stringify(onNamed.told.map(storedOnNamed))}`);
   if (chosen !== undefined) fields.push(`"g":${placeText(chosen)}`);
@@ -334,6 +347,10 @@ function storedAdvice(advice: Advice): Advice {
   return about === undefined ? advice : { ...advice, about: clipped(about, MAX_MESSAGE_LENGTH) };
 }
 
+function storedTooLarge({ about, asked, most, onOne }: TooLarge): NonNullable<StoredDecision['large']>[number] {
+  return onOne === true ? [about, asked, most, 1] : [about, asked, most];
+}
+
 function storedClaim({ cell, host, code, message }: RefusedClaim): [string, string, string] {
   return [`${cell}/${host}`, clipped(code, MAX_NAME_LENGTH), clipped(message, MAX_MESSAGE_LENGTH)];
 }
@@ -370,6 +387,10 @@ export function unpackDecision(stored: StoredDecision): Decision {
       ),
       room: p && roomOf(p),
       runsOut: runsOutOf(out, stored.rules),
+      tooLarge: stored.large?.map(([about, asked, most, onOne]) => ({
+        ...{ about, asked, most },
+        ...(onOne === undefined ? {} : { onOne: true as const }),
+      })),
       groupHeld: held && heldOf(held, free),
       onNamed: on && { told: on.map((one) => ({ ...placeOf(one[0]), ...onNamedOf(one) })) },
       chosen: g === undefined ? undefined : placeOf(g),

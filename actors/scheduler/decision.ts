@@ -64,6 +64,7 @@ export function emptyDraft({ where }: Pick<Request, 'where'>): Draft {
     unknown: undefined,
     room: undefined,
     runsOut: undefined,
+    tooLarge: undefined,
     groupHeld: undefined,
     onNamed: undefined,
     weights: [],

@@ -13,6 +13,7 @@ import { firstOnNamed, recordOnNamed } from './explaining/named-obstacles.ts';
 import { runsOutWords } from './explaining/running-out.ts';
 import { standing } from './explaining/standing.ts';
 import { surveyFor } from './explaining/surveying.ts';
+import { tooLargeWords } from './explaining/too-large.ts';
 import { unknownWords } from './explaining/unknown-names.ts';
 import { anyAdmits } from './gangs.ts';
 import { giveAllBack } from './giving-back.ts';
@@ -86,6 +87,7 @@ function explainFailure(
     draft.unknown = found?.unknown;
     draft.room = found?.room;
     draft.runsOut = found?.runsOut;
+    draft.tooLarge = found?.tooLarge === undefined ? undefined : [...found.tooLarge];
     draft.groupHeld = found?.groupHeld;
     // Of a refusal after which no host would do, its own words come first.
     const isOfHosts = open.hopeless === null;
@@ -124,11 +126,12 @@ function explainFailure(
     const at = isOfNow ? now.turn.now : draftedAt;
     const where = draft.room === undefined ? '' : `; ${roomWords(draft.room)}`;
     const runsOut = draft.runsOut === undefined ? '' : `; ${runsOutWords(draft.runsOut)}`;
+    const tooLarge = draft.tooLarge === undefined ? '' : `; ${tooLargeWords(draft.tooLarge)}`;
     const held = draft.groupHeld === undefined ? '' : `; ${heldWords(draft.groupHeld)}`;
     const silent = silenceWords(view, request);
     const misspelt = draft.unknown === undefined ? '' : `; ${unknownWords(draft.unknown)}`;
     const words = withWords(
-      `${which}${why}${where}${runsOut}${held}${silent}`,
+      `${which}${why}${where}${runsOut}${tooLarge}${held}${silent}`,
       misspelt,
       adviceFor(draft.advice, found),
     );

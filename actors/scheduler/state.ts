@@ -7,7 +7,7 @@ import type { Address, SteadyTime, Turn } from '../actor.ts';
 import type { Patience } from '../builds.ts';
 import type { Advice } from '../messages/advice.ts';
 import type { RequestSpec } from '../messages/common.ts';
-import type { GroupHeld, RoomForSome, RunsOut, UnknownName } from '../messages/decision.ts';
+import type { GroupHeld, RoomForSome, RunsOut, TooLarge, UnknownName } from '../messages/decision.ts';
 import type { GroupKnown } from '../messages/placement.ts';
 import type { Select } from '../messages/scheduler.ts';
 import type { Draft } from './decision.ts';
@@ -263,6 +263,8 @@ export interface Found {
   readonly room?: RoomForSome;
   /** What runs out then. */
   readonly runsOut?: RunsOut;
+  /** The classes of which no host is large enough. */
+  readonly tooLarge?: readonly TooLarge[];
   /** Where its group is held. */
   readonly groupHeld?: GroupHeld;
   /** Names of the request that nothing known carries. */

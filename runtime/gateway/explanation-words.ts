@@ -10,6 +10,7 @@ import { shortWords } from '../../actors/placement/inventory.ts';
 import { absenceWords, NO_HOST_KNOWN, obstacleWords, roomWords } from '../../actors/scheduler/explaining/explain.ts';
 import { heldWords } from '../../actors/scheduler/explaining/group-held.ts';
 import { runsOutWords } from '../../actors/scheduler/explaining/running-out.ts';
+import { tooLargeWords } from '../../actors/scheduler/explaining/too-large.ts';
 import { unknownWords } from '../../actors/scheduler/explaining/unknown-names.ts';
 import { alternatesUntried, noFurtherHosts } from './advice-on-builds.ts';
 import { type Asked, askedWords } from './asked.ts';
@@ -128,6 +129,7 @@ function wordsOfDecision(decision: Decision, isTogether: boolean, isOfSeveral: b
     refused,
     room,
     runsOut,
+    tooLarge,
     groupHeld,
     chosen,
     weights,
@@ -141,7 +143,7 @@ function wordsOfDecision(decision: Decision, isTogether: boolean, isOfSeveral: b
     ...unknownLines(decision.unknown),
   ];
   if (room !== undefined) lines.push(roomWords(room));
-  lines.push(...runsOutLines(runsOut), ...heldLines(groupHeld));
+  lines.push(...runsOutLines(runsOut), ...tooLargeLines(tooLarge), ...heldLines(groupHeld));
   if (decision.narrowedBy.length > 0) {
     lines.push(`of those that fit, these filters narrowed the choice: ${decision.narrowedBy.join(', ')}`);
   }
@@ -228,6 +230,10 @@ export const unknownLines = (unknown: Decision['unknown']): string[] =>
 /** Which resource is short for more of several instances. */
 export const runsOutLines = (runsOut: Decision['runsOut']): string[] =>
   runsOut === undefined ? [] : [runsOutWords(runsOut)];
+
+/** Of which classes no host is large enough. */
+export const tooLargeLines = (tooLarge: Decision['tooLarge']): string[] =>
+  tooLarge === undefined ? [] : [tooLargeWords(tooLarge)];
 
 /** By what an instance group is held where nobody can join it. */
 export const heldLines = (groupHeld: Decision['groupHeld']): string[] =>

@@ -22,6 +22,7 @@ import {
   shortOfWords,
   silenceLines,
   standingWords,
+  tooLargeLines,
   unknownLines,
   untoldLines,
 } from './explanation-words.ts';
@@ -40,6 +41,7 @@ export function fitWords(answer: Omit<FitAnswer, 'words'>, isTogether = false): 
     refused,
     onNamed,
     runsOut,
+    tooLarge,
     groupRule,
     groupHeld,
     absent,
@@ -56,6 +58,7 @@ export function fitWords(answer: Omit<FitAnswer, 'words'>, isTogether = false): 
     ...refused.map((one) => `  ${refusedWords(one)}`),
     ...namedLines(onNamed),
     ...runsOutLines(runsOut),
+    ...tooLargeLines(tooLarge),
     ...ruleLines(groupRule),
     ...heldLines(groupHeld),
     ...absenceLines(absent),

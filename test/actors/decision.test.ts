@@ -452,6 +452,10 @@ test('scheduler - a record reads back as it was made, whatever the numbers and n
       ...{ instances: 3, of: 5, hosts: 9, classes: [{ about: 'CUSTOM_"A"', hosts: 7 }] },
       rules: [{ code: 'too-many-builds', hosts: 2 }],
     },
+    tooLarge: [
+      { about: 'CUSTOM_"A"', asked: 8, most: 7 },
+      { about: 'VCPU', asked: 8, most: 4, onOne: true },
+    ],
     groupHeld: {
       ...{ group: 'db', cell: 'c1', host: 'h1', state: 'set-aside', members: 7, named: ['db-0', 'db-1'] },
       freedBy: ['members'],

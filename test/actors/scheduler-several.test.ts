@@ -89,12 +89,13 @@ test('scheduler - the nearest host is one that lacks nothing else, if there is o
   assert.is(
     reasonOn(small, large),
     `none of 2 hosts: 2 ${none} c2/h2: 12 VCPU exceed what is free on provider 'h2': 4 (short by 8); ` +
-      'with 8 VCPU less (4 instead of 12) it would fit on 1 host',
+      'no host can give more than 8 VCPU even when empty (12 asked of one); with 8 VCPU less (4 instead of 12) it would fit on 1 host',
   );
   assert.is(
     reasonOn(small),
     `none of 1 host: 1 ${none} c1/h1: 12 VCPU exceed what is free on provider 'h1': 8 (short by 4), ` +
-      'and more stands in its way; no single change is known with which it would fit',
+      'and more stands in its way; no host can give more than 8 VCPU even when empty (12 asked of one); ' +
+      'no host can give more than 4096 MEMORY_MB even when empty (6000 asked of one); no single change is known with which it would fit',
   );
   const nearestOf = (...hosts: (typeof small)[]) =>
     fitted(schedulersOf(hosts, [{ name: 's' }]), 12, 1, asked).refused[0]?.nearest;

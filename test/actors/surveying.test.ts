@@ -72,10 +72,16 @@ test('surveying - a request that fails a moment after another one is told how ho
     { host: 'a', has: { VCPU: 8 } },
     { host: 'b', has: { VCPU: 4 } },
   ]);
-  assert.match(told(all, selectFor('p1', { vcpu: 10 })).reason, /nearest c1\/a: .*\(short by 2\); with 2 VCPU less/);
+  assert.match(
+    told(all, selectFor('p1', { vcpu: 10 })).reason,
+    /nearest c1\/a: .*\(short by 2\); no host .*; with 2 VCPU less/,
+  );
   assert.is(all.choose(selectFor('use', { vcpu: 6 }))?.type, 'selected');
   const { reason, decision } = told(all, selectFor('p2', { vcpu: 10 }));
-  assert.match(reason, /nearest c1\/b: .*\(short by 6\); with 6 VCPU less \(4 instead of 10\) it would fit on 1 host$/);
+  assert.match(
+    reason,
+    /nearest c1\/b: .*\(short by 6\); no host can give more than 8 VCPU .*; with 6 VCPU less \(4 instead of 10\) it would fit on 1 host$/,
+  );
   const { refused = [], advice = [] } = recordOf(decision);
   assert.equal(
     [refused[0]?.nearest?.host, refused[0]?.nearest?.short, advice[0]?.to, advice[0]?.hosts],
@@ -169,7 +175,7 @@ test('surveying - of hosts that change while they are looked at it is told how e
   const { reason, decision } = toldOfChanging(0);
   assert.match(
     reason,
-    /^none of 1200 hosts: 1200 exceeds-capacity VCPU; with 2 VCPU less \(8 instead of 10\) it would fit on 1 host$/,
+    /^none of 1200 hosts: 1200 exceeds-capacity VCPU; no host can give more than 8 VCPU .*; with 2 VCPU less \(8 instead of 10\) it would fit on 1 host$/,
   );
   const { hosts, fits, refused = [] } = recordOf(decision);
   assert.equal([hosts, fits, refused.map((one) => one.hosts)], [MANY, 0, [MANY]]);

@@ -70,7 +70,10 @@ function contract(name: string, withSystem: WithSystem): void {
     await client.delete('first');
     await client.ended('first');
     const { failure } = await client.ended('web');
-    assert.match(failure?.message ?? '', /at last: none of 1 host: .*short by 4\); with 4 VCPU less/);
+    assert.match(
+      failure?.message ?? '',
+      /at last: none of 1 host: .*short by 4\); no host can give more than 8 VCPU .*; with 4 VCPU less/,
+    );
     assert.is((await client.explain('web')).decision?.refused[0]?.nearest?.short, 4);
   });
 

@@ -11,6 +11,7 @@ import {
   MAX_ROOMS_NAMED,
   type RoomForSome,
   type RunsOut,
+  type TooLarge,
   type UnknownName,
 } from '../../messages/decision.ts';
 import type { FittingHost } from '../../messages/questions.ts';
@@ -66,6 +67,7 @@ import { type Held, type Needs, RoomHeard } from './room-heard.ts';
 import { noRoomTogether } from './room-together.ts';
 import { type Filled, runningOut } from './running-out.ts';
 import { refusedHosts } from './standing.ts';
+import { LargestHosts } from './too-large.ts';
 import {
   type LikeNamesFound,
   lookForLike,
@@ -90,6 +92,8 @@ export interface Survey extends Needs {
   readonly room?: RoomForSome;
   /** Where some would fit, and not all, for want of resources. */
   readonly runsOut?: RunsOut;
+  /** Where it does not fit: the classes of which no host is large enough. */
+  readonly tooLarge?: TooLarge[];
   /** Where its group is held, if that keeps it from fitting. */
   readonly groupHeld?: GroupHeld;
   readonly absent?: Absent;
@@ -169,6 +173,7 @@ export function surveyOf(
   let runsOut: RunsOut | undefined;
   let hosts = 0;
   let fits = 0;
+  const largest = new LargestHosts(spec, isTogether ? count : 1);
   /** For how many instances there is room. */
   const roomHeard = new RoomHeard(keepsTogether(spec));
   /** Whether every host was searched to the end: else there may be more than are counted. */
@@ -178,6 +183,7 @@ export function surveyOf(
       hosts += 1;
       meetCell(names, host.cell);
       if (!isThorough) isWhole = false;
+      if (roomHeard.all.times < count) largest.note(treeOf(view, host.root));
       const judged = judge(view, filters, spec, host, rankings.preference, isThorough);
       if (judged.obstacle === null) {
         const { facts, tree, allocations } = judged;
@@ -303,6 +309,7 @@ export function surveyOf(
             room:
               isForSome && !isTogether ? { instances: times, of: count, hosts: holding, named: roomiest } : undefined,
           }),
+          ...(times >= count ? {} : present({ tooLarge: largest.tooLarge() })),
           ...present({ runsOut, groupHeld: groupHeld(view, spec, advice, holdsNewGroup) }),
           best,
           ...silentAmong(view),

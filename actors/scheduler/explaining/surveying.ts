@@ -38,14 +38,14 @@ export function surveyFor(work: Work, request: Request, count: number, mayTakeLo
   const one: Surveyed = { revision: view.revision, since, doneAt: null, found: null, awaited: [awaiting] };
   const isHeardOf = (cell: string) => work.state.followers.has(cellFeed(cell));
   const survey = surveyOf(rankings, view, { request, count, limit: 0, roughly: true, isHeardOf }, (told, later) => {
-    const { advice, hosts, fits, times, refused, partly, room, runsOut, unknown } = told;
+    const { advice, hosts, fits, times, refused, partly, room, runsOut, tooLarge, unknown } = told;
     // Of hosts that change all the time no look at all of them is of one moment; one that took long tells nothing.
     const isTold = view.revision === one.revision || later.turn.steady - steady < FRESH_MS;
     const end = (at: Work, held: GroupHeld | undefined) => {
       one.doneAt = at.turn.steady;
       if (isTold) {
         const standing = { hosts, fits, times, refused, ...present({ partly }) };
-        one.found = { advice, standing, ...present({ room, runsOut, unknown, groupHeld: held }) };
+        one.found = { advice, standing, ...present({ room, runsOut, tooLarge, unknown, groupHeld: held }) };
       }
       for (const each of one.awaited.splice(0)) each.found(at, one.found);
     };
