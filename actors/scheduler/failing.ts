@@ -100,7 +100,7 @@ function explainFailure(
     const saysMore = stands?.fits === 0 ? !isRankedByAll || isWhole : isStillSo;
     const isRenewed = isOfHosts && stands !== undefined && saysMore;
     const isOfNow = isAsDrafted || isRenewed;
-    const onNamed = isOfHosts && isOfNow ? firstOnNamed(now.state, request) : [];
+    const onNamed = isOfHosts && isOfNow ? firstOnNamed(now.state, request, count) : [];
     draft.onNamed = recordOnNamed(onNamed);
     const ofConflict = { isCauseTold: true, onNamed };
     let why =

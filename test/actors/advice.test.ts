@@ -124,8 +124,13 @@ test('scheduler - of several that keep together more stands in the way where a l
   assert.equal(nearestWith(1, 0, 6), [{ ...near, short: 2, lacksMore: true }]);
   assert.equal(nearestWith(1, 1, 64), [{ ...near, short: 2 }], 'one more would let in one of them, and two both');
   assert.equal(nearestWith(1, 1, 6), [{ ...near, short: 2, lacksMore: true }], 'and then there is no room');
+  const named = { ...spec, tree: { oneOf: ['p-h1'] } };
   const full = { host: 'h1', has: { VCPU: 64 }, instances: 1 };
   const on = schedulersOf([full], [{ name: 's', filters: [instanceLimit(1)] }]);
+  const asked = { type: 'fit', ask: 1, spec: named, count: 2, limit: 1 } as const;
+  const [fitted] = on.desks[0]?.tell(asked, 'gateway/g').sent ?? [];
+  const onNamed = fitted?.message.type === 'fitted' ? fitted.message.onNamed : undefined;
+  assert.equal([onNamed?.told[0]?.refusal.code, onNamed?.told[0]?.refusal.short], ['too-many-instances', 2]);
   const answer = on.choose({ ...selectFor('r', { instances: ['r-0', 'r-1'] }), spec });
   assert.is(
     answer?.type === 'no-valid-host' && answer.reason,

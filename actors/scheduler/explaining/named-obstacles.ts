@@ -6,6 +6,7 @@ import { clipped } from '../../messages/common.ts';
 import type { OnNamedHosts } from '../../messages/in-the-way.ts';
 import { keepsTogether } from '../../placement/groups.ts';
 import { present } from '../../present.ts';
+import type { Filter } from '../filters/filter.ts';
 import { membersAllowed } from '../group-rules.ts';
 import { instancesLeft } from '../instance-room.ts';
 import type { Obstacle } from '../ranking/census.ts';
@@ -13,10 +14,10 @@ import { allFiltersFor, judge } from '../ranking/judging.ts';
 import type { Fleet } from '../ranking/ranking.ts';
 import type { Request } from '../request.ts';
 import type { Steps } from '../steps.ts';
-import { treeOf, type ViewHost } from '../view/view.ts';
+import { treeOf, type View, type ViewHost } from '../view/view.ts';
 import { factsOf } from '../view/view-hosts.ts';
 import { allInTheWay, type InTheWay } from './all-obstacles.ts';
-import { noRoomTogether } from './room-together.ts';
+import { noRoomTogether, shortForAll } from './room-together.ts';
 
 /** On how many of them a failure says it, and in how many characters of each. */
 const MAX_TOLD_IN_WORDS = 3;
@@ -33,12 +34,15 @@ export interface OnNamed {
   readonly found: InTheWay;
 }
 
-/** What stands in the way on the first of them, for a failure. */
-export function firstOnNamed({ rankings, view }: Fleet, request: Request): OnNamed[] {
+/**
+ * What stands in the way on the first of them, for a failure.
+ * @param count For how many instances at once.
+ */
+export function firstOnNamed({ rankings, view }: Fleet, request: Request, count = 1): OnNamed[] {
   return rootsNamed(request)
     .flatMap((root) => view.hosts.get(root) ?? [])
     .slice(0, MAX_TOLD_IN_WORDS)
-    .map((host) => ({ host, found: allInTheWay(rankings.filters, view, request, host) }))
+    .map((host) => ({ host, found: inTheWayOf(rankings.filters, view, request, count, host) }))
     .filter(({ found }) => found.all.length > 0);
 }
 
@@ -80,13 +84,20 @@ export function* obstaclesOnNamed(fleet: Fleet, request: Request, count: number)
       const { obstacle } = judge(view, filters, request.spec, host, undefined, true, false);
       if (obstacle !== null || lack().length > 0) more += 1;
     } else {
-      const found = allInTheWay(rankings.filters, view, request, host);
+      const found = inTheWayOf(rankings.filters, view, request, count, host);
       const all = found.all.length > 0 ? found.all : lack();
       if (all.length > 0) told.push(oneOf(host, { ...found, all }));
     }
     yield;
   }
   return told.length === 0 ? undefined : { told, ...(more === 0 ? {} : { more }) };
+}
+
+/** What stands in the way on one of them, of all instances where they keep together. */
+function inTheWayOf(filters: readonly Filter[], view: View, request: Request, count: number, host: ViewHost): InTheWay {
+  const found = allInTheWay(filters, view, request, host);
+  if (!keepsTogether(request.spec)) return found;
+  return { ...found, all: found.all.map((one) => shortForAll(one, count)) };
 }
 
 function oneOf(host: ViewHost, { all: [first, ...others], isMore }: InTheWay): OnNamedHosts['told'][number] {

@@ -4,9 +4,10 @@
 import { effort, spend } from '../../fitting/effort.ts';
 import { MAX_LOOKS_TO_COUNT, mostTimes, timesIn } from '../../fitting/fit-times.ts';
 import { keepsTogether } from '../../placement/groups.ts';
-import type { FilterRefusal } from '../filters/filter.ts';
+import { type FilterRefusal, FULL_BY_LIMIT } from '../filters/filter.ts';
 import { membersAllowed } from '../group-rules.ts';
 import { instancesLeft } from '../instance-room.ts';
+import type { Obstacle } from '../ranking/census.ts';
 import { type Fleet, noteGrown, type Rankings, shapeOf, shapeToldByNumbers } from '../ranking/ranking.ts';
 import type { Several } from '../ranking/several.ts';
 import type { Request } from '../request.ts';
@@ -23,6 +24,12 @@ export const noRoomTogether = (count: number, host: string): FilterRefusal => ({
   code: NO_ROOM_TOGETHER,
   message: `no room for ${count} instances on '${host}'`,
 });
+
+/** A host that is full of instances, or of builds, has no room for any of those that keep together: for all it is short of more. */
+export function shortForAll<One extends Obstacle>(obstacle: One, count: number): One {
+  const { code, short } = obstacle;
+  return short !== undefined && FULL_BY_LIMIT.has(code) ? { ...obstacle, short: short + count - 1 } : obstacle;
+}
 
 /** Whether a host that is ranked has room for all that must keep together. */
 export const roomTogether: typeof roomForAll = (fleet, request, root, count, endOfLooks) =>

@@ -36,11 +36,11 @@ import { roomOn } from '../advice/rooms.ts';
 import { weighingOf } from '../decision.ts';
 import { ALWAYS } from '../filters/always.ts';
 import { company } from '../filters/company.ts';
-import { type Asked, FILTER_FAILED, FULL_BY_LIMIT, limitersOf, refusedBy } from '../filters/filter.ts';
+import { type Asked, FILTER_FAILED, limitersOf, refusedBy } from '../filters/filter.ts';
 import { serviceState } from '../filters/service-state.ts';
 import { groupSoFar, INSTANCE_GROUP, membersAllowed, toldMisfitOfGroup } from '../group-rules.ts';
 import { instancesLeft, leftByLimits } from '../instance-room.ts';
-import { Census, type Counted, type Obstacle } from '../ranking/census.ts';
+import { Census, type Counted } from '../ranking/census.ts';
 import { allFiltersFor, hardToTell, judge } from '../ranking/judging.ts';
 import type { Rankings } from '../ranking/ranking.ts';
 import type { Request } from '../request.ts';
@@ -64,7 +64,7 @@ import { groupHeld } from './group-held.ts';
 import { filtersRefusing, isAllThatLacks, isTold, refusingOf, WISHES } from './more-obstacles.ts';
 import { beforeWeight, comesBefore } from './precedence.ts';
 import { type Held, type Needs, RoomHeard } from './room-heard.ts';
-import { noRoomTogether } from './room-together.ts';
+import { noRoomTogether, shortForAll } from './room-together.ts';
 import { type Filled, runningOut } from './running-out.ts';
 import { refusedHosts } from './standing.ts';
 import { LargestHosts } from './too-large.ts';
@@ -231,7 +231,7 @@ export function surveyOf(
         );
       } else {
         const { filter } = judged;
-        const obstacle = isTogether ? ofAllTogether(judged.obstacle, count) : judged.obstacle;
+        const obstacle = isTogether ? shortForAll(judged.obstacle, count) : judged.obstacle;
         // What another is nearer than is not looked into: only the nearest is told.
         const isNear =
           isThorough &&
@@ -325,12 +325,6 @@ export function surveyOf(
 /** That fewer would fit, where there is room for some. */
 function fewer({ times, hosts }: Held, count: number): Advice[] {
   return times === 0 ? [] : [{ code: 'fewer-instances', from: count, to: times, hosts }];
-}
-
-/** A host that is full of instances, or of builds, has no room for any of those that keep together: for all it is short of more. */
-function ofAllTogether<One extends Obstacle>(obstacle: One, count: number): One {
-  const { code, short } = obstacle;
-  return short !== undefined && FULL_BY_LIMIT.has(code) ? { ...obstacle, short: short + count - 1 } : obstacle;
 }
 
 /** Whether a host has all classes that a request asks for, whatever of them is free. */
