@@ -73,8 +73,8 @@ test('scheduler - of several that keep together, a host fits if it has room for 
     const fleet = randomFleet(`together ${seed}`, 12);
     const { view } = fleet;
     const spec = { ...fleet.spec(), instanceGroup };
-    const roomFor = (asked: RequestSpec) =>
-      hostsThatFit(view, asked).map(({ root }) => timesIn(asked, treeOf(view, root), count));
+    const roomFor = (asked: RequestSpec, on = view) =>
+      hostsThatFit(on, asked).map(({ root }) => timesIn(asked, treeOf(on, root), count));
     const rooms = roomFor(spec);
     const holding = (all: readonly number[]) => all.filter((room) => room === count).length;
     const { hosts, fits, times, refused, best, advice } = survey(view, spec, count);
@@ -99,7 +99,8 @@ test('scheduler - of several that keep together, a host fits if it has room for 
       }
       const changed = applied(spec, one);
       if (changed === undefined || one.code === 'without-instance-group') continue;
-      assert.is(one.hosts, holding(roomFor(changed)), `seed ${seed}, ${words(one)}`);
+      const on = one.code === 'when-empty' ? emptied(view) : view;
+      assert.is(one.hosts, holding(roomFor(changed, on)), `seed ${seed}, ${words(one)}`);
       assert.equal([one.instances, one.instancesTogether], [undefined, count]);
       seen.advised += 1;
     }
@@ -137,6 +138,24 @@ test('scheduler - of several that keep together more stands in the way where a l
     "none of 1 host: 1 too-many-instances (as many as they may have); nearest c1/h1: host 'h1' has 1 instance, and may have 1; " +
       "if filter 'instance-limit' allowed more, both instances would fit on 1 host",
   );
+});
+
+test('scheduler - of several that keep together, a host with room for some is emptied in thought too', () => {
+  const view = viewOf(
+    { host: 'h1', has: { VCPU: 16 }, used: { VCPU: 8 }, instances: 1 },
+    { host: 'h2', has: { VCPU: 8 } },
+    { host: 'h3', has: { VCPU: 24 }, used: { VCPU: 23 }, instances: 2 },
+  );
+  const groups = [{ name: '', resources: { VCPU: 8 } }];
+  const instanceGroup = { id: 'p/g', policy: 'affinity' } as const;
+  const spec = { groups, groupPolicy: 'none' as const, instanceGroup };
+  const emptying = (count: number) => survey(view, spec, count).advice.find(({ code }) => code === 'when-empty');
+  const both = emptying(2);
+  assert.equal(both, { code: 'when-empty', hosts: 2, instancesTogether: 2, needed: 1, named: ['c1/h1'] });
+  assert.is(both && words(both), 'with c1/h1 empty, both instances would fit');
+  assert.equal(emptying(3)?.named, ['c1/h3']);
+  learnMembers(view.groups, 'p-h1', { 'p/g': 1 }, undefined);
+  assert.is(emptying(2), undefined, 'members of the group are to stay');
 });
 
 test('scheduler - what is advised, applied, lets the request fit on as many hosts as were named', () => {

@@ -96,9 +96,16 @@ export function consider(adviser: Adviser, tree: readonly Provider[], empty: () 
     for (const resourceClass of Object.keys(one.group.resources))
       considerAmounts(adviser, one, resourceClass, tree, endOfAmounts);
   if (effort.looks > endOfAmounts) adviser.isCut = true;
-  const isUsed = tree.some(({ stocks }) => [...stocks.values()].some(({ used }) => used > 0));
-  if (isUsed) considerEmpty(adviser, tree, empty());
+  if (isUsed(tree)) considerEmpty(adviser, tree, empty());
 }
+
+/** A host that has room for some of those that keep together, and its tree: it may have room for all if nothing is used. */
+export function considerIfEmpty(adviser: Adviser, tree: readonly Provider[], empty: Emptied): void {
+  if (empty.instances > 0 || isUsed(tree)) considerEmpty(adviser, tree, empty);
+}
+
+const isUsed = (tree: readonly Provider[]): boolean =>
+  tree.some(({ stocks }) => [...stocks.values()].some(({ used }) => used > 0));
 
 /**
  * A host that only limits on builds refuse, and its tree; answers whether it would hold all when that is over.

@@ -28,6 +28,7 @@ import {
   considerEmpty,
   considerFilter,
   considerGroup,
+  considerIfEmpty,
   considerOwnRule,
   considerWish,
 } from '../advice/hosts.ts';
@@ -154,6 +155,10 @@ export function surveyOf(
   const onAll = isAnySilenced(silent)
     ? newOne({ silencedOn: (root) => silencedOn({ cell: view.hosts.get(root)?.cell ?? '', root }) })
     : undefined;
+  const advisersFor = (host: ViewHost): Adviser[] => [
+    ...(isSilent(host) ? [] : [adviser]),
+    ...(onAll === undefined ? [] : [onAll]),
+  ];
   const names = namesToFind(request);
   let likeNames: LikeNamesFound = new Map();
   const best: FittingHost[] = [];
@@ -214,6 +219,9 @@ export function surveyOf(
           const short = isCounted || room === allowed ? count - room : undefined;
           const lack = { ...noRoomTogether(count, host.host), short };
           census.refuse(host.root, isCertain ? lack : hardToTell(host));
+          if (roomHeard.all.times < count && isThorough) {
+            for (const one of advisersFor(host)) considerIfEmpty(one, tree, emptied(rankings, request, facts));
+          }
           return true;
         }
         fits += 1;
@@ -251,8 +259,8 @@ export function surveyOf(
         census.refuse(host.root, isAlone ? obstacle : { ...obstacle, short: undefined });
         if (isNear && !isAlone) lackingMore.refuse(host.root, obstacle);
         if (roomHeard.all.times < count && isThorough) {
-          const advisers = [...(isSilent(host) ? [] : [adviser]), ...(onAll === undefined ? [] : [onAll])];
-          for (const one of advisers) advise(one, rankings, view, request, host, obstacle.code === FILTER_FAILED);
+          for (const one of advisersFor(host))
+            advise(one, rankings, view, request, host, obstacle.code === FILTER_FAILED);
         }
       }
       return true;
