@@ -64,9 +64,10 @@ export function resync(work: Work, feed: string): void {
   askPage(work, feed, follower, undefined);
 }
 
-function forgetPages({ listed, goneAt }: Follower): void {
-  listed.clear();
-  goneAt.clear();
+function forgetPages(follower: Follower): void {
+  follower.listed.clear();
+  follower.goneAt.clear();
+  follower.hasMissedMore = false;
 }
 
 function askPage(work: Work, feed: string, follower: Follower, after: string | undefined): void {
@@ -109,7 +110,11 @@ function heard(
   follower.said = work.turn.steady;
   if (of.cell === undefined) noteShard(work.state.view, of.shard, false);
   else work.state.view.silentCells.delete(of.cell);
-  if (follow(follower, epoch, sequence, tellsNoChange)) resync(work, feed);
+  const isInOneLife = follower.epoch === epoch;
+  if (!follow(follower, epoch, sequence, tellsNoChange)) return;
+  // Where the whole is long, a further number may be missed before the last page: then it is asked for once more after that.
+  if (isInOneLife && follower.ask !== null) follower.hasMissedMore = true;
+  else resync(work, feed);
 }
 
 export function pageCame(work: Work, page: ProvidersPage | HostsPage): void {
@@ -121,9 +126,10 @@ export function pageCame(work: Work, page: ProvidersPage | HostsPage): void {
   if (page.next !== null) return askPage(work, feed, follower, page.next);
   if (page.type === 'providers') forgetUnlisted(work.state.view, follower.listed, page.shard);
   else forgetUnlistedHosts(work.state.view, follower.listed, page.cell);
+  follower.complete = true;
+  if (follower.hasMissedMore) return resync(work, feed);
   forgetPages(follower);
   follower.ask = null;
-  follower.complete = true;
   work.turn.cancelWake(wakeId(RESYNC_WAKE, feed));
 }
 
@@ -205,18 +211,13 @@ export function silencesOf(
 /** A cell that nobody has served for long, and that has no hosts, has been given up: it is known no more. */
 function cellIsSilent({ state: { view, followers }, turn }: Work, cell: string, { heardAt }: Follower): void {
   const feed = cellFeed(cell);
-  if (turn.steady - heardAt < GIVEN_UP_MS || hasHosts(view, cell)) {
+  if (turn.steady - heardAt < GIVEN_UP_MS || view.hostsIn.has(cell)) {
     view.silentCells.add(cell);
     return;
   }
   view.silentCells.delete(cell);
   followers.delete(feed);
   turn.cancelWake(wakeId(RESYNC_WAKE, feed));
-}
-
-function hasHosts({ hosts }: View, cell: string): boolean {
-  for (const host of hosts.values()) if (host.cell === cell) return true;
-  return false;
 }
 
 /** Whether a feed message tells no change, but only the number of the last one. */

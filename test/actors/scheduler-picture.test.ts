@@ -42,6 +42,23 @@ test('scheduler - a number missed in a feed, or a new life of its teller, makes 
   assert.is(sentOf(all.hear(change(epoch + 1, 0)), 'list-providers').length, 1);
 });
 
+test('scheduler - numbers missed while it asks for the whole do not make it begin anew, but ask once more after the last page', () => {
+  const all = rig(hostsIn('c1', 'h1', 'h2'));
+  const follower = all.on.state.followers.get('placement 0');
+  const { epoch, sequence } = follower ?? { epoch: 0, sequence: 0 };
+  const asked = (turned: Turned<unknown>) => sentOf(turned, 'list-providers').map(({ message }) => message.after ?? '');
+  const answer = (number: number, next: string | null) =>
+    all.hear({ type: 'providers', shard: 0, ask: follower?.ask ?? 0, epoch, sequence: number, providers: [], next });
+  assert.equal(asked(all.hear(change(epoch, sequence + 3))), ['']);
+  assert.equal(asked(answer(sequence + 3, 'p-h1')), ['p-h1']);
+  assert.equal(asked(all.hear(change(epoch, sequence + 6))), []);
+  assert.equal(asked(answer(sequence + 6, null)), [''], 'what was missed may stand on the pages before');
+  assert.equal(asked(answer(sequence + 6, null)), []);
+  assert.is(follower?.ask, null);
+  assert.equal(asked(all.hear(change(epoch, sequence + 9))), ['']);
+  assert.equal(asked(all.hear(change(epoch + 1, 0))), [''], 'in another life of the teller the pages are others');
+});
+
 test('scheduler - of what comes and goes while it asks for no whole it keeps nothing', () => {
   const all = rig(hostsIn('c1', 'h1'));
   const follower = all.on.state.followers.get('placement 0');

@@ -33,6 +33,8 @@ export interface Follower {
   readonly listed: Set<string>;
   /** While the whole is asked for: what the feed told to be gone since, with the number of the change. */
   readonly goneAt: Map<string, number>;
+  /** While the whole is asked for: whether a number was missed since. */
+  hasMissedMore: boolean;
   /** Whether the whole was ever had. */
   complete: boolean;
 }
@@ -50,6 +52,7 @@ export function newFollower(of: Teller): Follower {
     said: 0,
     listed: new Set(),
     goneAt: new Map(),
+    hasMissedMore: false,
     complete: false,
   };
 }

@@ -23,10 +23,20 @@ export function learnHost(view: View, cell: string, told: HostState): void {
     known.failures?.at === failures?.at;
   if (isSame && sameStats(known.stats, stats)) return;
   view.hosts.set(root, { cell, host, root, state, reason, stats, failures, until });
+  if (known?.cell !== cell) {
+    count(view, cell, 1);
+    if (known !== undefined) count(view, known.cell, -1);
+  }
   if (known !== undefined) noteTold(view, root, stats, known.stats);
   if (isSame && !view.statsMatter) return;
   view.freed?.add(root);
   noteChange(view, root);
+}
+
+function count({ hostsIn }: View, cell: string, more: number): void {
+  const hosts = (hostsIn.get(cell) ?? 0) + more;
+  if (hosts === 0) hostsIn.delete(cell);
+  else hostsIn.set(cell, hosts);
 }
 
 const NO_STATS: HostStats = { instances: 0, builds: 0 };
@@ -54,6 +64,7 @@ export function learnHostsPage(view: View, page: HostsPage, listed: Set<string>)
 export function forgetHost(view: View, cell: string, root: string): void {
   if (view.hosts.get(root)?.cell !== cell) return;
   view.hosts.delete(root);
+  count(view, cell, -1);
   view.due.delete(root);
   view.expected.deleteOldest(root, Number.POSITIVE_INFINITY);
   noteChange(view, root);

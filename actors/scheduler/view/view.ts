@@ -38,6 +38,8 @@ export interface View {
   /** Where the members of instance groups are. */
   readonly groups: GroupsView;
   readonly hosts: Map<string, ViewHost>;
+  /** How many hosts each cell has that has any. */
+  readonly hostsIn: Map<string, number>;
   /** Cells of which nothing was heard for a while: their hosts are chosen only when no other fits. */
   readonly silentCells: Set<string>;
   /** Placement shards of several of which nothing was heard for a while: a claim there may wait for long. */
@@ -83,6 +85,7 @@ export function emptyView(shards = 1): View {
     trees: new Map(),
     groups: emptyGroupsView(),
     hosts: new Map(),
+    hostsIn: new Map(),
     silentCells: new Set(),
     silentShards: new Set(),
     isPlacementSilent: false,
