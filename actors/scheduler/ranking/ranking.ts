@@ -178,10 +178,11 @@ function upToDate(fleet: Fleet, shape: Shape): Shape {
  * @param isToldByNumbers Whether numbers are to tell as much of hosts as they can.
  */
 export function rankSome(fleet: Fleet, request: Request, most: number, isToldByNumbers: boolean): boolean {
-  return rankFurther(fleet, shapeFor(fleet, request, isToldByNumbers), most);
+  return rankFurther(fleet, shapeFor(fleet, request, isToldByNumbers, most > 0), most);
 }
 
-function shapeFor(fleet: Fleet, request: Request, isToldByNumbers = false): Shape {
+/** @param isUse Not just to ask whether all are ranked: those that are used are kept. */
+function shapeFor(fleet: Fleet, request: Request, isToldByNumbers = false, isUse = true): Shape {
   const { rankings, view } = fleet;
   const { shapes, searched, countsRefusals } = rankings;
   const slots = slotsOf(rankings, view);
@@ -190,6 +191,7 @@ function shapeFor(fleet: Fleet, request: Request, isToldByNumbers = false): Shap
   const known = shapes.get(key);
   const isTrue = known !== undefined && known.seen >= slots.changesDropped;
   if (isTrue && !(isToldByNumbers && known.member === null && familyOf(fleet, asked, true) !== null)) {
+    if (!isUse) return known;
     if (known.member !== null) noteUsed(rankings, known.member.known);
     if (shapes.size === 1) return known;
     shapes.delete(key);
