@@ -80,6 +80,6 @@ export interface Actor<State, Incoming extends Message, Recorded> {
   snapshot(state: State): Snapshot;
   /** The state of which these are all parts. */
   restore(parts: readonly unknown[]): State;
-  /** The same in steps of about a millisecond: there may be a million rows, and a lease is to be renewed meanwhile. */
+  /** The same in steps, most of them short: there may be a million rows, and a lease is to be renewed meanwhile. */
   restoring?(parts: readonly unknown[]): Generator<void, State>;
 }

@@ -81,8 +81,6 @@ export type ProviderState = Static<typeof ProviderState>;
 /** Why a claim was refused: stable codes, the first thing that did not fit. */
 export const RefusalCode = Type.Union([
   Type.Literal('consumer-deleted'),
-  /** A caller of the Placement API has allocations for a consumer of that name. */
-  Type.Literal('consumer-in-use'),
   Type.Literal('superseded'),
   Type.Literal('expired'),
   Type.Literal('unknown-provider'),

@@ -7,7 +7,6 @@ import type { Address } from '../actor.ts';
 import { fitAtOnce } from '../fitting/fit.ts';
 import type { Claim, Refusal } from '../messages/placement.ts';
 import { notAsRequested, refusalOfClaim } from './conditions.ts';
-import { isOfCaller } from './consumers.ts';
 import { refusalByFence } from './fences.ts';
 import { askKeeper, mustAsk, waitsNoLonger } from './group-keeping.ts';
 import { blockersOf } from './lock-keys.ts';
@@ -26,10 +25,6 @@ export function claim(work: ShardWork, asked: Claim, from: Address, elsewhere: R
   const consumer = state.consumers.holding.get(id);
   if (state.consumers.deleted.has(id)) {
     return refuse(work, asked, from, { code: 'consumer-deleted', message: `consumer '${id}' is deleted` });
-  }
-  if (isOfCaller(consumer)) {
-    const message = `consumer '${id}' holds what a caller of the Placement API has allocated`;
-    return refuse(work, asked, from, { code: 'consumer-in-use', message });
   }
   if (consumer !== undefined && attempt <= consumer.latest) {
     const isLatest = attempt === consumer.latest;

@@ -64,11 +64,6 @@ export function ownerOf(consumer: Consumer | undefined): Owner {
   return consumer?.owner ?? { project: UNKNOWN_OWNER, user: UNKNOWN_OWNER, consumerType: null };
 }
 
-/** Whether it is a consumer of a caller of the Placement API, and no instance: only he gives back what it holds. */
-export function isOfCaller(consumer: Consumer | undefined): boolean {
-  return consumer !== undefined && consumer.latest === OF_NO_BUILD && consumer.held.length > 0;
-}
-
 /** What a consumer is: which attempt its home is of, and what it is a member of. */
 export type Identity = Pick<Consumer, 'latest' | 'group' | 'away'>;
 

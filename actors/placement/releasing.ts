@@ -3,7 +3,6 @@
 
 import type { Address } from '../actor.ts';
 import type { Release } from '../messages/placement.ts';
-import { isOfCaller } from './consumers.ts';
 import { type ShardWork, tell } from './work.ts';
 
 export function release(work: ShardWork, asked: Release, from: Address): void {
@@ -14,8 +13,6 @@ export function release(work: ShardWork, asked: Release, from: Address): void {
     return turn.send(from, { type: 'released', consumer: id, before, deleted: false });
   }
   const consumer = state.consumers.holding.get(id);
-  const released = { type: 'released' as const, consumer: id, deleted, ...(attempt === undefined ? {} : { attempt }) };
-  if (isOfCaller(consumer)) return turn.send(from, released);
   // What a deleted consumer still holds was kept on purpose, and goes back attempt by attempt.
   const isOver = attempt === undefined && state.consumers.deleted.has(id);
   const freed = (consumer?.held ?? []).filter((one) =>
@@ -30,7 +27,7 @@ export function release(work: ShardWork, asked: Release, from: Address): void {
     const provider = allocations[0]?.provider ?? '';
     tell(turn, provider, 'released', { consumer: id, attempt: freedAttempt, deleted });
   }
-  turn.send(from, released);
+  turn.send(from, { type: 'released', consumer: id, deleted, ...(attempt === undefined ? {} : { attempt }) });
 }
 
 /** The consumer goes to another shard: what it leaves behind is given back, and what is late comes to nothing. */

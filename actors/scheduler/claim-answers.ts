@@ -19,13 +19,7 @@ import { expectNoMore } from './view/view-hosts.ts';
 import { tellGranted } from './weighers/weigher.ts';
 
 /** Refusals after which no other host would do. */
-const HOPELESS: ReadonlySet<string> = new Set([
-  'consumer-deleted',
-  'consumer-in-use',
-  'superseded',
-  'expired',
-  GROUP_CONFLICT,
-]);
+const HOPELESS: ReadonlySet<string> = new Set(['consumer-deleted', 'superseded', 'expired', GROUP_CONFLICT]);
 
 /**
  * The host that was granted. Of one that is known it may be a provider that is not, such as a device that it was given

@@ -47,7 +47,6 @@ export const REFUSAL_CODES = {
   'too-many-builds': 'it is building as many as the filter build-limit, or an aggregate, lets it, `short` by so many',
   'filter-failed': 'the filter `about` threw, or answered what is no answer',
   'consumer-deleted': 'of a claim: the instance was deleted meanwhile',
-  'consumer-in-use': 'of a claim: a caller of the Placement API has allocations for a consumer of that name',
   superseded: 'of a claim: a later one of the same instance was decided before',
   expired: 'of a claim: it came after its time',
   'not-one-tree': 'of a claim: its providers belong to different hosts by now',

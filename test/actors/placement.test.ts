@@ -509,34 +509,4 @@ test('placement - what its feed tells can be sent, too, of hosts with members of
   assert.ok(Math.max(...sizes) < 512 * 1024, `${Math.max(...sizes)} bytes`);
 });
 
-test('placement - an instance takes nothing that a caller of the Placement API holds for a consumer of its name', () => {
-  const shard = shardWith(hostTree('a'));
-  const allocations = [{ provider: 'a', resources: { VCPU: 3 } }];
-  const ask = (said: readonly object[]) =>
-    shard.tell({
-      type: 'allocations-put',
-      ask: 1,
-      consumers: [{ consumer: 'theirs', allocations: said, project: 'p', user: 'u' }],
-    } as never);
-  const used = () => shard.state.providers.get('a')?.stocks.get('VCPU')?.used;
-  ask(allocations);
-  assert.is(refusalIn(shard.tell(claimOf('theirs', { vcpu: 1 })))?.code, 'consumer-in-use');
-  assert.is(used(), 3);
-  for (const told of [{}, { attempt: 1 }, { deleted: true }]) {
-    assert.is(
-      sentOf(shard.tell(release('theirs', told)), 'released').length,
-      1,
-      'whoever gives up its claims is answered',
-    );
-  }
-  assert.is(used(), 3);
-  ask([]);
-  assert.is(used(), 0);
-  assert.is(refusalIn(shard.tell(claimOf('theirs', { vcpu: 1 }))), null, 'nobody else has it now');
-  ask(allocations);
-  assert.is(used(), 3);
-  shard.tell(release('theirs', { deleted: true }));
-  assert.is(used(), 0, 'what a caller changed of an instance is the instance that it was');
-});
-
 test.run();
