@@ -2,7 +2,7 @@
 // first that waits has its hosts ranked first; whoever finds them ranked goes on, whoever else still waits.
 
 import { areTogetherToldByNumbers } from './explaining/room-together.ts';
-import { rankSome } from './ranking/ranking.ts';
+import { isRanked } from './ranking/ranking.ts';
 import { tellSelecting } from './selecting.ts';
 import type { Open, Work } from './state.ts';
 
@@ -16,7 +16,7 @@ export function awaitsRanking(work: Work, open: Open): boolean {
   const { state, turn, hostsATurn } = work;
   const { awaitingRanking } = state;
   if (state.view.hosts.size <= hostsATurn) return false;
-  if (isRanked(work, open, awaitingRanking.size === 0 ? hostsATurn : 0)) return false;
+  if (isRankedFor(work, open, awaitingRanking.size === 0 ? hostsATurn : 0)) return false;
   if (awaitingRanking.has(open.key)) return true;
   if (awaitingRanking.size === 0) turn.wakeAfter(RANK_WAKE, 0);
   awaitingRanking.add(open.key);
@@ -24,9 +24,8 @@ export function awaitsRanking(work: Work, open: Open): boolean {
   return true;
 }
 
-/** Looks at up to so many hosts, or some more, that are still to be ranked for a request; answers whether all are. */
-function isRanked({ state }: Work, { request, asked }: Open, most: number): boolean {
-  return rankSome(state, request, most, areTogetherToldByNumbers(state.rankings, request, asked.instances.length));
+function isRankedFor({ state }: Work, { request, asked }: Open, most: number): boolean {
+  return isRanked(state, request, most, areTogetherToldByNumbers(state.rankings, request, asked.instances.length));
 }
 
 /** Ranks some more hosts; answers those who need not wait any longer. */
@@ -38,7 +37,7 @@ export function rankedFor(work: Work): readonly Open[] {
   for (const key of awaitingRanking) {
     if (goingOn.length === GOING_ON_A_TURN) break;
     const open = requests.get(key);
-    if (open !== undefined && !isRanked(work, open, most)) {
+    if (open !== undefined && !isRankedFor(work, open, most)) {
       most = 0;
       continue;
     }

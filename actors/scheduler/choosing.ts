@@ -29,8 +29,7 @@ import { awaitsSearch } from './searching.ts';
 import { armAgain, close, contextOf, countToPlace, draftOf, isOpen, tellSelecting } from './selecting.ts';
 import type { Open, Work } from './state.ts';
 
-/** For how many instances of a request one turn chooses hosts, and at how many providers it looks for that: some milliseconds of work. */
-const BEGUN_A_TURN = 100;
+/** At how many providers one turn looks to choose hosts for the instances of a request: some milliseconds of work. */
 const LOOKS_A_TURN = 20_000;
 
 export const BEGIN_WAKE = 'begin';
@@ -88,13 +87,12 @@ function newOpen(work: Work, key: string, asked: Select, from: Address, inTurn: 
 
 /** Begins with those that are not begun, as many as a turn has time for. */
 function beginAll(work: Work, open: Open): void {
-  const mostLooks = effort.looks + LOOKS_A_TURN;
-  const mostBegun = open.machines.size + BEGUN_A_TURN;
+  const most = effort.looks + LOOKS_A_TURN;
   for (const instance of open.asked.instances.slice(open.machines.size)) {
     // One that had to give all back has begun again with all of them, or will.
     if (!isOpen(work, open) || open.failing || open.machines.has(instance) || open.givingBack !== null) return;
     if (work.state.awaitingRanking.has(open.key)) return;
-    if (effort.looks >= mostLooks || open.machines.size >= mostBegun) {
+    if (effort.looks >= most) {
       tellSelecting(work, open);
       return work.turn.wakeAfter(wakeId(BEGIN_WAKE, open.key), 0);
     }
@@ -172,12 +170,12 @@ export function rank(work: Work, open: Open, instance: string): void {
     return;
   }
   if (open.otherRule === undefined && mayHaveOtherRule(work.state.view, open.asked.spec)) return locate(work, open);
+  if (awaitsRanking(work, open)) return;
   if (mustRecall(work, open, instance)) {
     return advance(work, open, instance, { type: 'NONE_FITS', reason: 'an earlier round may hold a host' });
   }
   const conflict = conflictOf(open);
   if (conflict !== null) return advance(work, open, instance, { type: 'NONE_FITS', reason: conflict });
-  if (awaitsRanking(work, open)) return;
   const isUntouched = open.gathering === null && open.drafts.size === 0;
   if (isUntouched && open.asked.instances.length > 1) {
     // The first is looked at for all; while nothing can be told, again whenever the request is said again.
@@ -220,6 +218,7 @@ export function lookOnceMore(work: Work, open: Open, instance: string): void {
     noteAll(draftOf(open, instance), work.state, open.request, countToPlace(open));
     return advance(work, open, instance, { type: 'NOTHING_HELD', reason: conflict });
   }
+  if (awaitsRanking(work, open)) return;
   if (tryBest(work, open, instance) || tryElsewhere(work, open, instance)) return;
   // Asked before anything was ranked, it may be too early to say that nothing fits.
   if (isOrdered(work, open) && mayHaveMissed(work)) return;

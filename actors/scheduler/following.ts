@@ -126,8 +126,8 @@ export function pageCame(work: Work, page: ProvidersPage | HostsPage): void {
   if (page.next !== null) return askPage(work, feed, follower, page.next);
   if (page.type === 'providers') forgetUnlisted(work.state.view, follower.listed, page.shard);
   else forgetUnlistedHosts(work.state.view, follower.listed, page.cell);
-  follower.complete = true;
   if (follower.hasMissedMore) return resync(work, feed);
+  follower.complete = true;
   forgetPages(follower);
   follower.ask = null;
   work.turn.cancelWake(wakeId(RESYNC_WAKE, feed));

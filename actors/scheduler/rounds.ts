@@ -74,13 +74,14 @@ export function shardsAwaited({ recalls, locating, heldUnheard }: Open, instance
 
 /** The placement shards that have still to answer anything that was said for a request. */
 export function shardsUnheard(work: Work, open: Open): number[] {
-  const { view, awaitingSearch, awaitingClaims } = work.state;
+  const { view, awaitingRanking, awaitingSearch, awaitingClaims } = work.state;
   const claimed = [...open.promised.values()].map(({ provider }) => placementShardOf(provider, view.shards));
   const givingBack = [...(open.givingBack?.left.values() ?? [])].map(({ to }) => shardOf(to));
   const isRecalling = (one: string) => open.machines.get(one)?.value === 'recalling' && !open.heldUnheard.has(one);
   const isAnyRecalling = [...open.waiting].some(isRecalling);
   // One that holds nothing stays in that state while it waits for something else.
-  const isElsewhere = awaitingSearch.has(open.key) || awaitingClaims.has(open.key) || open.gathering !== null;
+  const isAwaiting = [awaitingRanking, awaitingSearch, awaitingClaims].some((awaiting) => awaiting.has(open.key));
+  const isElsewhere = isAwaiting || open.gathering !== null;
   const recalled = isOrdered(work, open) || !isAnyRecalling || isElsewhere ? [] : [shardOf(FIRST)];
   const awaited = [...open.waiting].flatMap((instance) => shardsAwaited(open, instance));
   return inOrder([...claimed, ...givingBack, ...recalled, ...awaited]);

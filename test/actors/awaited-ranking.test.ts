@@ -91,24 +91,6 @@ test('scheduler - however many wait for the same, hosts are ranked once, and all
   assert.equal(answered(on).sort(), requests.sort());
 });
 
-test('scheduler - of very many instances a hundred are begun in a turn, once hosts are ranked for them', () => {
-  const on = fleet();
-  const [desk] = on.desks;
-  const instances = Array.from({ length: 250 }, (_, n) => `many-${n}`);
-  select(on, selectFor('many', { instances }));
-  rank(on);
-  assert.is(desk?.state.open.get('conductor/0 many')?.promised.size ?? 0, 0);
-  rank(on);
-  const begun = () => desk?.state.open.get('conductor/0 many')?.machines.size;
-  assert.is(begun(), 101, 'the first looked, and waited');
-  on.hear(SCHEDULER, { type: 'wake', id: 'begin conductor/0 many' } as never, SCHEDULER);
-  assert.is(begun(), 201);
-  on.pass(0);
-  on.deliverAll();
-  const chosen = on.answers.flatMap((answer) => (answer.type === 'selected' ? answer.selections : []));
-  assert.equal(chosen.map(({ instance }) => instance).sort(), instances.sort());
-});
-
 test('scheduler - a host that comes while others are ranked is ranked too', () => {
   const on = fleet();
   select(on, selectFor('large', { vcpu: 50 }));

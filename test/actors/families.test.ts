@@ -12,8 +12,8 @@ import { best, bestOfAll, bestOfCell } from '../../actors/scheduler/picking.ts';
 import { KIND } from '../../actors/scheduler/ranking/family-hosts.ts';
 import {
   emptyRankings,
+  isRanked,
   type Rankings,
-  rankSome,
   shapeOf,
   statsMatter,
 } from '../../actors/scheduler/ranking/ranking.ts';
@@ -113,7 +113,7 @@ test('families - hosts are ranked and refused as by a look at each, after whatev
       // Hosts change while they are ranked, some at a time.
       const begun = specs[random.integer(0, specs.length - 1)] as RequestSpec;
       const isTold = random.integer(0, 3) === 0;
-      if (!rankSome({ rankings: some, view }, { spec: begun }, random.integer(0, 25), isTold)) halfRanked += 1;
+      if (!isRanked({ rankings: some, view }, { spec: begun }, random.integer(0, 25), isTold)) halfRanked += 1;
       const spec = specs[random.integer(0, specs.length - 1)] as RequestSpec;
       assert.equal(toldOf(some, view, spec), toldOf(none, view, spec), `seed ${seed}, round ${round}`);
       assert.is(shapeOf({ rankings: none, view }, { spec }).member, null);
@@ -200,7 +200,7 @@ test('families - of few sizes and of many each ranks hosts as a look at each doe
       if (round % 60 === 40) forgetHost(view, `c${seed % cells}`, `p${seed}`);
       if (round % 60 === 50) tell(seed, 'up', `c${(seed + 1) % cells}`);
       const begun = specs[chance.integer(0, specs.length - 1)] as RequestSpec;
-      if (options.maxShapes !== 5) rankSome({ rankings: some, view }, { spec: begun }, chance.integer(0, 100), false);
+      if (options.maxShapes !== 5) isRanked({ rankings: some, view }, { spec: begun }, chance.integer(0, 100), false);
       const spec = specs[random.integer(0, specs.length - 1)] as RequestSpec;
       const isWhole = round % 10 === 0;
       const skip = random.integer(0, 3) === 0 ? (root: string) => root.endsWith('3') : NOBODY;

@@ -7,14 +7,12 @@ import { effort } from '../../actors/fitting/effort.ts';
 import type { RequestSpec } from '../../actors/messages/common.ts';
 import type { PlacementMessage, ProvidersChanged, ProvidersPage } from '../../actors/messages/placement.ts';
 import type { HostState, SchedulerMessage } from '../../actors/messages/scheduler.ts';
-import { BEGIN_WAKE } from '../../actors/scheduler/choosing.ts';
 import type { Filter } from '../../actors/scheduler/filters/filter.ts';
 import { buildLimit, instanceLimit } from '../../actors/scheduler/filters/limits.ts';
 import { keyOf } from '../../actors/scheduler/request.ts';
 import { scheduler } from '../../actors/scheduler/scheduler.ts';
 import { emptyView } from '../../actors/scheduler/view/view.ts';
 import { forgetHost, learnHost, promiseBuild } from '../../actors/scheduler/view/view-hosts.ts';
-import { wakeId } from '../../actors/wakes.ts';
 import { choose, hostsIn, rig, SCHEDULER, selectOf, takeUnheard, treeOf } from '../support/scheduler-desk.ts';
 import { bench, type Sent, sentOf, type Turned } from '../support/turn.ts';
 
@@ -185,7 +183,6 @@ test('scheduler - the selections of a large request are told in several messages
   const all = rig([{ cell: 'c1', host: 'large', vcpu: 10_000 }, ...plan]);
   const instances = Array.from({ length: 200 }, (_, position) => `web-${position}`);
   all.hear(selectOf('web', { instances, alternates: 20 }), 'conductor/0');
-  all.hear({ type: 'wake', id: wakeId(BEGIN_WAKE, keyOf('conductor/0', 'web')) } as never);
   const inTurns = [all.deliver(), ...all.on.pass(0).map(({ sent }) => sent)].map((sent) =>
     sent.filter(({ message }) => message.type === 'selected'),
   );
@@ -205,7 +202,6 @@ test('scheduler - what is left to tell of a large request is told no more once a
   const all = rig([{ cell: 'c1', host: 'large', vcpu: 10_000 }, ...plan]);
   const instances = Array.from({ length: 200 }, (_, position) => `web-${position}`);
   all.hear(selectOf('web', { instances, alternates: 20 }), 'conductor/0');
-  all.hear({ type: 'wake', id: wakeId(BEGIN_WAKE, keyOf('conductor/0', 'web')) } as never);
   const roundsIn = (sent: readonly Sent[]) => sentOf({ sent }, 'selected').map(({ message }) => message.round);
   assert.equal([...new Set(roundsIn(all.deliver()))], [1]);
   const again = all.hear({ ...selectOf('web', { instances: ['web-199'] }), round: 2 }, 'conductor/0');

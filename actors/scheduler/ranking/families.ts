@@ -74,9 +74,11 @@ export interface Family {
   readonly hosts: FamilyHosts;
   readonly moves: Moves;
   readonly unseen: Unseen;
+  /** Those that have changed while others were looked at for the first time; null: all are known as they are. */
+  unsettled: Set<number> | null;
   /** The shape, by its key, that was ranked by itself until there was another one; it is kept while hosts are looked at. */
   replaces: string | null;
-  /** The position in the changes up to which this is true, once all hosts have been looked at. */
+  /** The position in the changes up to which this is true, or up to which they are unsettled. */
   seen: number;
   /** By which count of choices it was used last. */
   usedAt: number;
@@ -134,7 +136,8 @@ export function newFamily(
   const moves = new Moves(columns, hosts);
   const unseen = new Unseen(slots.all.slice());
   const seen = changesEnd(view);
-  return { key, spec, filters, slots, columns, said, hosts, moves, unseen, replaces, seen, usedAt: 0 };
+  const unsettled = new Set<number>();
+  return { key, spec, filters, slots, columns, said, hosts, moves, unseen, unsettled, replaces, seen, usedAt: 0 };
 
   /** By what counts in weight, and hosts of one kind by themselves; what else differs as a rule follows from that. */
   function distance(measure: number, least: number, most: number): number {
@@ -170,22 +173,42 @@ function makeRoom({ slots, columns, said, hosts, moves }: Family): void {
   ];
 }
 
-/** Has a family know hosts for the first time, up to so many; answers whether it knows all. */
-export function getToKnow(family: Family, view: View, overrides: Overrides, most: number): boolean {
-  const { hosts, unseen } = family;
+/**
+ * Has a family know those hosts as they are now that have changed. Answers whether it knows all.
+ * @param most Up to so many of those that it does not know yet.
+ */
+export function keepUp(
+  family: Family,
+  view: View,
+  overrides: Overrides,
+  changed: readonly number[],
+  most: number,
+): boolean {
+  const { hosts, moves, unsettled } = family;
   makeRoom(family);
-  for (const slot of unseen.take(most)) look(family, slot, view, overrides);
-  return unseen.left === 0 && hosts.makeBoxes(most);
+  const lookAt = (slot: number) => look(family, slot, view, overrides);
+  if (unsettled === null) {
+    hosts.setApart();
+    for (const slot of changed) moves.note(slot, lookAt);
+    return true;
+  }
+  for (const slot of changed) unsettled.add(slot);
+  for (const slot of family.unseen.take(most)) lookAt(slot);
+  if (family.unseen.left > 0 || !hosts.makeBoxes(most)) return false;
+  hosts.setApart();
+  let settled = 0;
+  for (const slot of unsettled) {
+    if (settled >= most) return false;
+    unsettled.delete(slot);
+    moves.note(slot, lookAt);
+    settled += 1;
+  }
+  family.unsettled = null;
+  return true;
 }
 
-/** Has a family that knows all hosts know those as they are now that have changed. */
-export function keepUp(family: Family, view: View, overrides: Overrides, changed: readonly number[]): void {
-  const { hosts, moves } = family;
-  makeRoom(family);
-  hosts.setApart();
-  const lookAt = (slot: number) => look(family, slot, view, overrides);
-  for (const slot of changed) moves.note(slot, lookAt);
-}
+/** Whether a family knows all hosts, and numbers tell of each. */
+export const tellsOfAll = ({ unsettled, hosts }: Family): boolean => unsettled === null && hosts.others.size === 0;
 
 /** Looks at one host. */
 function look(family: Family, slot: number, view: View, overrides: Overrides): void {

@@ -12,7 +12,7 @@ import { EachOnce, Slots } from '../view/slots.ts';
 import type { View } from '../view/view.ts';
 import { preferredCell } from '../weighers/preferred-cell.ts';
 import { type Overrides, preferenceOf, type Weigher, weighersFor } from '../weighers/weigher.ts';
-import { type Family, familyKeyOf, newFamily } from './families.ts';
+import { type Family, familyKeyOf, newFamily, tellsOfAll } from './families.ts';
 import { type RankedBy, type Searched, Shape } from './shape.ts';
 import { catchUp } from './weighing.ts';
 
@@ -46,6 +46,8 @@ export interface Rankings {
   /** Whether each shape has a census of what refuses hosts. */
   readonly countsRefusals: boolean;
   readonly shapes: Map<string, Shape>;
+  /** Those for which hosts are being ranked, some at a time. */
+  readonly forming: Map<string, Shape>;
   /** By what they have in common. */
   readonly families: Map<string, Family>;
   /** Of what would be a family if there were another member: the key of the only one so far, by what they would have in common. */
@@ -97,6 +99,7 @@ export function emptyRankings(weighers: readonly Weigher[], salt: string, option
     maxShapes,
     countsRefusals,
     shapes: new Map(),
+    forming: new Map(),
     families: new Map(),
     alone: new Map(),
     familyUsedLast: null,
@@ -153,10 +156,12 @@ export function rankedAlike(rankings: Rankings, request: Request): string | null
 }
 
 const ALL_HOSTS = Number.POSITIVE_INFINITY;
+/** Of how many kinds of requests hosts are being ranked, as a rule of one; what was begun first is begun anew. */
+const MAX_FORMING = 4;
 
 /** The ranking for requests like this one, up to date. */
 export function shapeOf(fleet: Fleet, request: Request): Shape {
-  return upToDate(fleet, shapeFor(fleet, request));
+  return knownShape(fleet, request, false) ?? (newShape(fleet, request, false, ALL_HOSTS) as Shape);
 }
 
 /**
@@ -164,60 +169,81 @@ export function shapeOf(fleet: Fleet, request: Request): Shape {
  * any number of them numbers tell that.
  */
 export function shapeToldByNumbers(fleet: Fleet, request: Request): Shape {
-  return upToDate(fleet, shapeFor(fleet, request, true));
-}
-
-function upToDate(fleet: Fleet, shape: Shape): Shape {
-  rankFurther(fleet, shape, ALL_HOSTS);
-  return shape;
+  return knownShape(fleet, request, true) ?? (newShape(fleet, request, true, ALL_HOSTS) as Shape);
 }
 
 /**
- * Where hosts are still to be looked at for requests like this one, looks at so many of them or some more; answers whether
- * all are ranked.
+ * Whether hosts are ranked for requests like this one; where they are not, looks at so many of them or some more.
  * @param isToldByNumbers Whether numbers are to tell as much of hosts as they can.
  */
-export function rankSome(fleet: Fleet, request: Request, most: number, isToldByNumbers: boolean): boolean {
-  return rankFurther(fleet, shapeFor(fleet, request, isToldByNumbers, most > 0), most);
+export function isRanked(fleet: Fleet, request: Request, most: number, isToldByNumbers: boolean): boolean {
+  if (knownShape(fleet, request, isToldByNumbers) !== undefined) return true;
+  return (most > 0 || isToldAtOnce(fleet, request)) && newShape(fleet, request, isToldByNumbers, most) !== undefined;
 }
 
-/** @param isUse Not just to ask whether all are ranked: those that are used are kept. */
-function shapeFor(fleet: Fleet, request: Request, isToldByNumbers = false, isUse = true): Shape {
+/** Undefined: there is none, or it is too far behind, or numbers could tell more than it does. */
+function knownShape(fleet: Fleet, request: Request, isToldByNumbers: boolean): Shape | undefined {
   const { rankings, view } = fleet;
-  const { shapes, searched, countsRefusals } = rankings;
+  const { shapes } = rankings;
   const slots = slotsOf(rankings, view);
   const asked = askedBy(rankings, request);
-  const { key } = asked;
-  const known = shapes.get(key);
-  const isTrue = known !== undefined && known.seen >= slots.changesDropped;
-  if (isTrue && !(isToldByNumbers && known.member === null && familyOf(fleet, asked, true) !== null)) {
-    if (!isUse) return known;
-    if (known.member !== null) noteUsed(rankings, known.member.known);
-    if (shapes.size === 1) return known;
-    shapes.delete(key);
-    shapes.set(key, known);
-    return known;
-  }
-  const family = familyOf(fleet, asked, isToldByNumbers);
-  const spent = searched.get(key) ?? { looks: 0, since: view.steady };
-  const shape = new Shape(asked, view, slots, family, spent, countsRefusals);
-  shapes.set(key, shape);
+  const shape = shapes.get(asked.key);
+  if (shape === undefined || shape.seen < slots.changesDropped) return undefined;
+  if (isToldByNumbers && mayHaveFamily(fleet, asked, shape)) return undefined;
+  if (shape.member !== null) noteUsed(rankings, shape.member.known);
+  catchUp(fleet, shape, ALL_HOSTS);
+  if (shapes.size === 1) return shape;
+  shapes.delete(asked.key);
+  shapes.set(asked.key, shape);
   return shape;
 }
 
-function rankFurther(fleet: Fleet, shape: Shape, most: number): boolean {
+/** Goes on ranking hosts, up to so many of those that were not looked at or some more; undefined: some are left. */
+function newShape(fleet: Fleet, request: Request, isToldByNumbers: boolean, most: number): Shape | undefined {
   const { rankings } = fleet;
-  if (shape.unseen?.left === 0) return catchUp(fleet, shape, most);
+  const { forming, searched } = rankings;
+  const shape = formingShape(fleet, request, isToldByNumbers);
+  const { key, member, unsearched } = shape;
   const begun = effort.looks;
   const isRanked = catchUp(fleet, shape, most);
-  const { key, member, searched, unsearched } = shape;
   // One that is made again and again, because there is no room to keep it, is not searched without end.
-  if (rankings.searched.get(key) === searched) searched.looks += effort.looks - begun;
-  if (!isRanked) return false;
-  if (unsearched.size > 0) noteSearched(rankings, key, searched);
+  if (searched.get(key) === shape.searched) shape.searched.looks += effort.looks - begun;
+  if (!isRanked) return undefined;
+  forming.delete(key);
+  if (unsearched.size > 0) noteSearched(rankings, key, shape.searched);
   if (member !== null) dropReplaced(rankings, member.known);
   keep(rankings, key, shape);
-  return true;
+  return shape;
+}
+
+function formingShape(fleet: Fleet, request: Request, isToldByNumbers: boolean): Shape {
+  const { rankings, view } = fleet;
+  const { forming, searched, countsRefusals } = rankings;
+  const slots = slotsOf(rankings, view);
+  const asked = askedBy(rankings, request);
+  const { key } = asked;
+  const begun = forming.get(key);
+  const isTrue = begun !== undefined && begun.seen >= slots.changesDropped;
+  if (isTrue && !(isToldByNumbers && mayHaveFamily(fleet, asked, begun))) return begun;
+  const family = familyOf(fleet, asked, isToldByNumbers);
+  const spent = searched.get(key) ?? { looks: 0, since: view.steady };
+  const shape = new Shape(asked, view, slots, family, spent, countsRefusals);
+  forming.delete(key);
+  forming.set(key, shape);
+  if (forming.size > MAX_FORMING) forming.delete(forming.keys().next().value as string);
+  return shape;
+}
+
+function mayHaveFamily(fleet: Fleet, asked: AskedOf, { member }: Shape): boolean {
+  return member === null && familyOf(fleet, asked, true) !== null;
+}
+
+/** Whether a family that is known has nothing left to look at for a request. */
+function isToldAtOnce({ rankings }: Fleet, request: Request): boolean {
+  const asked = askedBy(rankings, request);
+  const key = familyKeyOf(asked, ...partsOf(asked));
+  const family = key === undefined ? undefined : rankings.families.get(key);
+  return family !== undefined && tellsOfAll(family);
 }
 
 /** A ranking knows more of hosts than it did: others may have to go for it. */
@@ -245,6 +271,7 @@ function slotsOf(rankings: Rankings, view: View): Slots {
   if (rankings.slots?.isOf(view) !== true) {
     rankings.slots = new Slots(rankings.salt, view);
     rankings.shapes.clear();
+    rankings.forming.clear();
     rankings.families.clear();
     rankings.alone.clear();
     rankings.familyUsedLast = null;
@@ -290,13 +317,15 @@ function dropReplaced({ shapes }: Rankings, family: Family): void {
  * Whether there is room for one more family: that of one goes that was not used for as many choices as there are hosts, for
  * to look at all of them for a family takes as long as some thousand choices.
  */
-function makesRoom({ families, shapes, choices }: Rankings, { hosts }: View): boolean {
+function makesRoom({ families, shapes, forming, choices }: Rankings, { hosts }: View): boolean {
   const most = Math.max(1, Math.min(MAX_FAMILIES, MAX_FAMILY_HOSTS / Math.max(1, hosts.size)));
   for (const [key, family] of families) {
     if (families.size < most) return true;
     if (choices - family.usedAt < hosts.size) return false;
     families.delete(key);
-    for (const [ofShape, { member }] of shapes) if (member?.known === family) shapes.delete(ofShape);
+    for (const some of [shapes, forming]) {
+      for (const [ofShape, { member }] of some) if (member?.known === family) some.delete(ofShape);
+    }
   }
   return true;
 }

@@ -7,7 +7,7 @@ import type { EachOnce, Slots } from '../view/slots.ts';
 import { changesEnd, type View } from '../view/view.ts';
 import { lookAgainAfter } from '../view/view-hosts.ts';
 import { changeOf, type Overrides, weightOf } from '../weighers/weigher.ts';
-import { type Family, getToKnow, keepUp } from './families.ts';
+import { type Family, keepUp } from './families.ts';
 import { KIND } from './family-hosts.ts';
 import { HARD_TO_TELL, judge } from './judging.ts';
 import type { Shape } from './shape.ts';
@@ -41,32 +41,36 @@ function changedSince({ rankings: { eachOnce } }: Fleet, slots: Slots, seen: num
     : eachOnce.of(slots.changes, first, slots.size);
 }
 
-/** Has a family know of what has changed since it was looked at last, unless hosts are left that it does not know at all. */
+/** Has a family know of what has changed since it was looked at last. */
 function keepFamilyUp(fleet: Fleet, family: Family, most: number): boolean {
   const { rankings, view } = fleet;
   const end = changesEnd(view);
-  if (!getToKnow(family, view, rankings.overrides, most)) return false;
-  keepUp(family, view, rankings.overrides, family.seen === end ? [] : changedSince(fleet, family.slots, family.seen));
+  const changed = family.seen === end ? [] : changedSince(fleet, family.slots, family.seen);
   family.seen = end;
-  return true;
+  return keepUp(family, view, rankings.overrides, changed, most);
 }
 
 /**
- * Weighs the hosts anew that have changed since this was done last; of a shape that is new, all.
- * @param most Up to so many of those that were never looked at; answers whether none of them is left.
+ * Weighs the hosts anew that have changed since this was done last; of a shape that is new, all. Answers whether all are
+ * weighed.
+ * @param most Up to so many of those that were never looked at.
  */
 export function catchUp(fleet: Fleet, shape: Shape, most: number): boolean {
-  const { slots, seen, member, own } = shape;
+  const { slots, member, own } = shape;
   const end = changesEnd(fleet.view);
   own.setApart();
   if (member !== null && !keepFamilyUp(fleet, member.known, most)) return false;
-  shape.unseen ??= new Unseen(member === null ? slots.all.slice() : [...member.known.hosts.others]);
-  if (!weighUnseen(fleet, shape, shape.unseen, most)) return false;
-  if (seen === end) return true;
+  if (shape.unseen === null) {
+    shape.unseen = new Unseen(member === null ? slots.all.slice() : [...member.known.hosts.others]);
+    shape.seen = end;
+  }
+  const { seen } = shape;
+  const isRanked = weighUnseen(fleet, shape, shape.unseen, most);
+  if (seen === end) return isRanked;
   shape.seen = end;
-  if (member?.known.hosts.others.size === 0 && own.isEmpty && shape.unsearched.size === 0) return true;
+  if (member?.known.hosts.others.size === 0 && own.isEmpty && shape.unsearched.size === 0) return isRanked;
   weighChanged(fleet, shape, changedSince(fleet, slots, seen));
-  return true;
+  return isRanked;
 }
 
 function weighUnseen(fleet: Fleet, shape: Shape, unseen: Unseen, most: number): boolean {
