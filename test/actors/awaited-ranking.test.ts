@@ -91,6 +91,28 @@ test('scheduler - however many wait for the same, hosts are ranked once, and all
   assert.equal(answered(on).sort(), requests.sort());
 });
 
+test('scheduler - a kind that is ranked is served while all hosts are looked at for another that is to replace it', () => {
+  const on = fleet();
+  select(on, selectFor('plain', { vcpu: 3 }));
+  for (let turn = 0; turn < 3; turn += 1) rank(on);
+  select(on, selectFor('pair', together('pair')));
+  select(on, selectFor('other-size', { vcpu: 2 }));
+  select(on, selectFor('plain-again', { vcpu: 3 }));
+  assert.equal(answered(on), ['plain', 'plain-again']);
+  for (let turn = 0; turn < 8; turn += 1) rank(on);
+  assert.equal(answered(on).slice(2).sort(), ['other-size', 'pair']);
+  select(on, selectFor('plain-at-last', { vcpu: 3 }));
+  assert.is(answered(on).at(-1), 'plain-at-last');
+});
+
+test('scheduler - one that is asked for anew waits for the ranking too, before it is asked what it holds', () => {
+  const on = fleet();
+  select(on, selectFor('anew', { round: 2, ordered: true }));
+  assert.equal([on.desks[0]?.state.awaitingRanking.size, answered(on)], [1, []]);
+  for (let turn = 0; turn < 3; turn += 1) rank(on);
+  assert.equal(answered(on), ['anew']);
+});
+
 test('scheduler - a host that comes while others are ranked is ranked too', () => {
   const on = fleet();
   select(on, selectFor('large', { vcpu: 50 }));

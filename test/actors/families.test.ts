@@ -464,4 +464,28 @@ test('families - those that fell silent are told apart, and hosts that are gone 
   assert.ok(isOfFamily());
 });
 
+test('families - hosts are ranked some at a time, and what was done stands, though more changes meanwhile than is kept', () => {
+  const HOSTS = 200;
+  const view = viewOf(...Array.from({ length: HOSTS }, (_, n) => ({ host: `h${n}`, vcpu: 100 })));
+  const rankings = emptyRankings(DEFAULT_WEIGHERS, 's');
+  let generation = 0;
+  const change = () => {
+    for (let n = 0; n < 30_000; n += 1) {
+      generation += 1;
+      learnUsage(view, { id: `p-h${n % HOSTS}`, generation, used: { VCPU: generation % 97 } });
+    }
+  };
+  // The first is ranked by itself, the second as one of a family.
+  for (const vcpu of [2, 3]) {
+    let turns = 0;
+    while (!isRanked({ rankings, view }, { spec: specOf(vcpu) }, 50, false)) {
+      turns += 1;
+      assert.ok(turns < 20, `${vcpu} VCPU`);
+      change();
+    }
+    const fresh = emptyRankings(DEFAULT_WEIGHERS, 's');
+    assert.equal(toldOf(rankings, view, specOf(vcpu)), toldOf(fresh, view, specOf(vcpu)));
+  }
+});
+
 test.run();

@@ -74,8 +74,8 @@ export interface Family {
   readonly hosts: FamilyHosts;
   readonly moves: Moves;
   readonly unseen: Unseen;
-  /** Those that have changed while others were looked at for the first time; null: all are known as they are. */
-  unsettled: Set<number> | null;
+  /** Those that change before all are known; then what is left of them; null: all are known as they are. */
+  unsettled: Set<number> | Unseen | null;
   /** The shape, by its key, that was ranked by itself until there was another one; it is kept while hosts are looked at. */
   replaces: string | null;
   /** The position in the changes up to which this is true, or up to which they are unsettled. */
@@ -184,25 +184,21 @@ export function keepUp(
   changed: readonly number[],
   most: number,
 ): boolean {
-  const { hosts, moves, unsettled } = family;
+  const { hosts, moves, unseen, unsettled } = family;
   makeRoom(family);
   const lookAt = (slot: number) => look(family, slot, view, overrides);
-  if (unsettled === null) {
-    hosts.setApart();
-    for (const slot of changed) moves.note(slot, lookAt);
-    return true;
+  if (unsettled instanceof Set) {
+    for (const slot of changed) unsettled.add(slot);
+    for (const slot of unseen.take(most)) lookAt(slot);
+    if (unseen.left > 0 || !hosts.makeBoxes(most)) return false;
+    family.unsettled = new Unseen([...unsettled]);
+    return keepUp(family, view, overrides, [], most);
   }
-  for (const slot of changed) unsettled.add(slot);
-  for (const slot of family.unseen.take(most)) lookAt(slot);
-  if (family.unseen.left > 0 || !hosts.makeBoxes(most)) return false;
   hosts.setApart();
-  let settled = 0;
-  for (const slot of unsettled) {
-    if (settled >= most) return false;
-    unsettled.delete(slot);
-    moves.note(slot, lookAt);
-    settled += 1;
-  }
+  for (const slot of changed) moves.note(slot, lookAt);
+  if (unsettled === null) return true;
+  for (const slot of unsettled.take(most)) moves.note(slot, lookAt);
+  if (unsettled.left > 0) return false;
   family.unsettled = null;
   return true;
 }
