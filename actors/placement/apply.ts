@@ -15,7 +15,7 @@ import { applyTree } from './told-trees.ts';
 import { applyTransaction, forgetSettled } from './transactions.ts';
 
 export function applyToPlacement(state: PlacementState, record: PlacementRecord): void {
-  const { providers, consumers, untold } = state;
+  const { consumers, untold } = state;
   // Whatever is about one consumer may change it.
   if ('consumer' in record) consumers.holding.touch(record.consumer);
   switch (record.type) {
@@ -23,7 +23,7 @@ export function applyToPlacement(state: PlacementState, record: PlacementRecord)
       return applyTree(state, record);
     case 'claimed': {
       const consumer = decided(state, record);
-      take(consumer, record.attempt, record.allocations, providers, untold.used);
+      take(state, record.consumer, consumer, record.attempt, record.allocations);
       if (state.fences.size > 0) state.fences.delete(record.consumer);
       if (record.group !== undefined) consumer.group = record.group;
       else delete consumer.group;
@@ -42,7 +42,7 @@ export function applyToPlacement(state: PlacementState, record: PlacementRecord)
         const { attempt, keep } = record;
         const drop = attempt === undefined ? (one: number) => !keep?.includes(one) : (one: number) => one === attempt;
         if (record.deleted && consumer.held.length > 0) untold.deleted.add(record.consumer);
-        giveBack(consumer, drop, providers, untold.used);
+        giveBack(state, record.consumer, consumer, drop);
         consumer.generation += 1;
         locate(state, record.consumer);
         if (record.deleted && consumer.held.length === 0) consumers.holding.delete(record.consumer);
@@ -88,16 +88,17 @@ export function applyToPlacement(state: PlacementState, record: PlacementRecord)
 
 /** The consumer of a claim that was decided just now, with what the claim gave back gone. */
 function decided(
-  { consumers, providers, untold }: PlacementState,
+  state: PlacementState,
   claim: { consumer: string; attempt: number; keep: readonly number[] },
 ): Consumer {
+  const { consumers } = state;
   let consumer = consumers.holding.get(claim.consumer);
   if (consumer === undefined) {
     consumer = { latest: claim.attempt, held: [], refusal: null, generation: 1 };
     consumers.holding.set(claim.consumer, consumer);
     return consumer;
   }
-  giveBack(consumer, (attempt) => !claim.keep.includes(attempt), providers, untold.used);
+  giveBack(state, claim.consumer, consumer, (attempt) => !claim.keep.includes(attempt));
   consumer.latest = claim.attempt;
   consumer.generation += 1;
   consumer.refusal = null;
@@ -111,13 +112,13 @@ function moveAway(
   state: PlacementState,
   { consumer: id, before, keep }: { consumer: string; before: number; keep: readonly number[] },
 ): void {
-  const { consumers, providers, untold } = state;
+  const { consumers } = state;
   let consumer = consumers.holding.get(id);
   if (consumer === undefined) {
     consumer = { latest: 0, held: [], refusal: null, generation: 0 };
     consumers.holding.set(id, consumer);
   }
-  giveBack(consumer, (attempt) => attempt < before && !keep.includes(attempt), providers, untold.used);
+  giveBack(state, id, consumer, (attempt) => attempt < before && !keep.includes(attempt));
   consumer.generation += 1;
   if (consumer.latest < before) consumer.away = true;
   if (consumer.latest < before - 1) {

@@ -48,7 +48,7 @@ export function claim(work: ShardWork, asked: Claim, from: Address, elsewhere: R
   if (isOpen && movesOut) return askKeeper(work, asked, from);
   if (movesOut) {
     state.consumers.holding.touch(id);
-    giveBack(consumer, (one) => !keep.includes(one), state.providers, state.untold.used);
+    giveBack(state, id, consumer, (one) => !keep.includes(one));
   }
   const refusal = refusalOf(state, asked) ?? elsewhere;
   if (refusal === null) return isOpen ? askKeeper(work, asked, from) : take(work, asked, asked.allocations, from);

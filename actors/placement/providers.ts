@@ -1,6 +1,7 @@
 // Resource providers in trees: a host, and in it its GPUs or NUMA nodes. Each counts its changes in a generation.
 
 import type { Inventory, ProviderSpec, ProviderState, ProviderUsage } from '../messages/placement.ts';
+import type { Holders } from './holders.ts';
 import { capacityOf, type Stock } from './inventory.ts';
 
 interface MutableStock extends Stock {
@@ -21,6 +22,8 @@ export interface Provider {
   groupRules: ReadonlyMap<string, string>;
   /** Of a root: how many attempts of builds hold something of its tree; made in tenants.ts. */
   tenants: number;
+  /** Who holds something of it; made in holders.ts. */
+  holders: Holders;
   /** Counts every change, for the feed. */
   generation: number;
   /** How many of them callers of the Placement API are not to notice: see `revisionOf`. */
@@ -64,6 +67,7 @@ export function makeProvider(
     groups: before?.groups ?? NO_GROUPS,
     groupRules: before?.groupRules ?? NO_RULES,
     tenants: before?.tenants ?? 0,
+    holders: before?.holders ?? [],
     generation: (before?.generation ?? -1) + 1,
     quiet: before?.quiet ?? 0,
     changedAt: before?.changedAt ?? 0,

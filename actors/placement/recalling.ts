@@ -11,7 +11,7 @@ import { grant, usagesOf } from './usages.ts';
 import { type ShardWork, tell } from './work.ts';
 
 export function applyRecall(state: PlacementState, record: RecallRecord): void {
-  const { consumers, fences, providers, untold } = state;
+  const { consumers, fences } = state;
   const { consumer: id, order } = record;
   const consumer = consumers.holding.get(id);
   if (record.type === 'adopted') {
@@ -19,7 +19,7 @@ export function applyRecall(state: PlacementState, record: RecallRecord): void {
     return;
   }
   if (consumer !== undefined) {
-    giveBack(consumer, () => true, providers, untold.used);
+    giveBack(state, id, consumer, () => true);
     locateMember(state, id);
     consumers.holding.delete(id);
   }

@@ -89,7 +89,7 @@ export function* restorePlacement(stored: StoredPlacement): Generator<void, Plac
     state.consumers.holding.set(id, { ...consumer, held: [] });
     const restored = state.consumers.holding.get(id) as Consumer;
     for (const { attempt, allocations } of consumer.held) {
-      take(restored, attempt, allocations, state.providers, state.untold.used);
+      take(state, id, restored, attempt, allocations);
     }
     locate(state, id);
   });

@@ -2,49 +2,51 @@
 
 import type { Allocation } from '../../machines/instance-build.ts';
 import type { Consumer, Held } from './consumers.ts';
-import { changeUse, type Providers } from './providers.ts';
+import { addHolder, dropHolder } from './holders.ts';
+import { changeUse } from './providers.ts';
+import type { PlacementState } from './state.ts';
 import { countTenant } from './tenants.ts';
+
+type Counted = Pick<PlacementState, 'providers' | 'untold'>;
 
 const NOTHING: readonly Held[] = [];
 
-/** Gives back the attempts of a consumer for which `drop` says so. Adds the providers that changed to `changed`. */
-export function giveBack(
-  consumer: Consumer,
-  drop: (attempt: number) => boolean,
-  providers: Providers,
-  changed: Set<string>,
-): void {
-  const dropped = consumer.held.filter(({ attempt }) => drop(attempt));
+/** Gives back the attempts of a consumer for which `drop` says so. */
+export function giveBack(state: Counted, id: string, consumer: Consumer, drop: (attempt: number) => boolean): void {
+  const { held } = consumer;
+  const dropped = held.filter(({ attempt }) => drop(attempt));
   if (dropped.length === 0) return;
   for (const one of dropped) {
-    use(one.allocations, -1, providers, changed);
-    countTenant(one, -1, providers, changed);
+    use(state, id, one.allocations, -1);
+    countTenant(one, -1, state.providers, state.untold.used);
   }
-  consumer.held =
-    dropped.length === consumer.held.length ? NOTHING : consumer.held.filter((one) => !dropped.includes(one));
+  consumer.held = dropped.length === held.length ? NOTHING : held.filter((one) => !dropped.includes(one));
 }
 
 /** Takes allocations for an attempt of a consumer; that they fit was decided before. */
 export function take(
+  state: Counted,
+  id: string,
   consumer: Consumer,
   attempt: number,
   allocations: readonly Allocation[],
-  providers: Providers,
-  changed: Set<string>,
 ): void {
-  use(allocations, 1, providers, changed);
+  const { providers, untold } = state;
+  use(state, id, allocations, 1);
   // Each record brings copies of the ids: what is kept names the providers by their own.
   const kept = allocations.map((one) => ({ ...one, provider: providers.get(one.provider)?.spec.id ?? one.provider }));
   const mine = { attempt, allocations: kept };
-  countTenant(mine, 1, providers, changed);
+  countTenant(mine, 1, providers, untold.used);
   consumer.held = consumer.held.length === 0 ? [mine] : [...consumer.held, mine];
 }
 
-function use(allocations: readonly Allocation[], sign: 1 | -1, providers: Providers, changed: Set<string>): void {
+function use({ providers, untold }: Counted, consumer: string, allocations: readonly Allocation[], sign: 1 | -1): void {
   for (const { provider: id, resources } of allocations) {
     const provider = providers.get(id);
     if (provider === undefined) continue;
     changeUse(provider, resources, sign);
-    changed.add(id);
+    if (sign === 1) addHolder(provider, consumer);
+    else dropHolder(provider, consumer);
+    untold.used.add(id);
   }
 }

@@ -2,7 +2,8 @@
 
 import type { Address } from '../actor.ts';
 import type { WithdrawTree } from '../messages/placement.ts';
-import { inUse } from './providers.ts';
+import { holdersOf } from './holders.ts';
+import { inUse, type Provider } from './providers.ts';
 import type { PlacementState } from './state.ts';
 import { subtreeOf, treeOf } from './trees.ts';
 import type { ShardWork } from './work.ts';
@@ -25,7 +26,7 @@ function whyKept(state: PlacementState, root: string): string | null {
   if (provider.root !== root) return `provider '${root}' has been put below another, '${provider.root}'`;
   const tree = treeOf(state, root);
   if (!tree.some(inUse)) return null;
-  const holders = holdersIn(state, new Set(tree.map(({ spec }) => spec.id)));
+  const holders = holdersIn(tree);
   // A change that is not decided yet may use it for somebody who holds nothing there.
   if (holders.length === 0) return `something is held on provider '${root}' or below it`;
   const named = holders.slice(0, MOST_NAMED).map((consumer) => `'${consumer}'`);
@@ -33,10 +34,8 @@ function whyKept(state: PlacementState, root: string): string | null {
   return `${named.join(', ')}${more} still ${holders.length === 1 ? 'holds' : 'hold'} something there`;
 }
 
-function holdersIn({ consumers }: PlacementState, tree: ReadonlySet<string>): string[] {
-  const found: string[] = [];
-  for (const [consumer, { held }] of consumers.holding) {
-    if (held.some(({ allocations }) => allocations.some(({ provider }) => tree.has(provider)))) found.push(consumer);
-  }
-  return found;
+function holdersIn(tree: readonly Provider[]): string[] {
+  const found = new Set<string>();
+  for (const provider of tree) for (const consumer of holdersOf(provider)) found.add(consumer);
+  return [...found];
 }

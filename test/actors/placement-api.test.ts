@@ -12,6 +12,7 @@ import { revisionOf } from '../../actors/placement/providers.ts';
 import type { PlacementState } from '../../actors/placement/state.ts';
 import { seededRandom } from '../../runtime/random.ts';
 import { checkOfProtocol } from '../../runtime/schemas.ts';
+import { checkHolding } from '../support/holding-scan.ts';
 import { randomMessage } from '../support/placement-messages.ts';
 import { bench, replayed, restored, sentOf } from '../support/turn.ts';
 
@@ -58,7 +59,9 @@ function shard() {
 
 const codeOf = (outcome: ApiOutcome) => ('refused' in outcome ? outcome.refused.code : 'ok');
 
-function checkAccounts({ providers, consumers, trees, indexes }: PlacementState): void {
+function checkAccounts(state: PlacementState): void {
+  const { providers, consumers, trees, indexes } = state;
+  checkHolding(state);
   const sums = new Map<string, number>();
   for (const { held } of consumers.holding.values()) {
     for (const { allocations } of held) {
@@ -118,7 +121,30 @@ test('random changes keep the accounts, and their records and snapshots lead to 
     }
     assert.equal(replayed(actor, one.entries), one.stored());
     assert.equal(restored(actor, one.stored()), one.stored());
+    checkAccounts(actor.restore([one.stored()]));
   }
+});
+
+test('who holds something of a provider is told without a look at all consumers, however many come and go', () => {
+  const one = shard();
+  one.put('disk', { DISK_GB: inventory(1_000) });
+  one.put('p', { VCPU: inventory(1_000) });
+  const random = seededRandom('holders');
+  for (let n = 0; n < 600; n += 1) {
+    const amounts: Record<string, Record<string, number>> = {};
+    if (random.chance(0.6)) amounts.disk = { DISK_GB: random.integer(1, 3) };
+    if (random.chance(0.1)) amounts.p = { VCPU: 1 };
+    // First they grow many, then few.
+    one.hold(`c${random.integer(0, n < 400 ? 150 : 20)}`, n < 450 || random.chance(0.2) ? amounts : {});
+    if (n > 500) one.hold(`c${n - 450 + 20}`, {});
+    if (n % 20 === 0) checkHolding(one.state);
+  }
+  checkHolding(one.state);
+  const { holding } = one.state.consumers;
+  const all = holding.entries;
+  holding.entries = () => assert.unreachable('all are looked at') as never;
+  for (const id of ['disk', 'p']) assert.is(codeOf(one.ask({ type: 'provider-allocations', id })), 'ok');
+  holding.entries = all;
 });
 
 test('a change that changes nothing, or is refused, is answered with a record, which a superseded shard cannot make', () => {

@@ -8,6 +8,7 @@ import type { RequestSpec } from '../../actors/messages/common.ts';
 import type { Claim, Inventory, PlacementMessage, ProvidersChanged, Release } from '../../actors/messages/placement.ts';
 import { usageOf } from '../../actors/placement/providers.ts';
 import { emptyView, learnChanges, type View } from '../../actors/scheduler/view/view.ts';
+import { checkHolding } from '../support/holding-scan.ts';
 import {
   actor,
   answerIn,
@@ -137,6 +138,7 @@ test('placement - any sequence is decided as plain reckoning decides it', () => 
     fc.property(sequences, (sequence) =>
       runPast(sequence, (shard, oracle) => {
         assert.equal(heldIn(shard), oracle.held());
+        checkHolding(shard.state);
         const standing = providersOf(shard);
         assert.equal(
           standing.map(({ id }) => id),
@@ -235,6 +237,7 @@ test('placement - its journal leads to its state, and so does its stored state',
       assert.ok(last);
       assert.equal(replayed(actor, last.entries), last.stored());
       assert.equal(restored(actor, last.stored()), last.stored());
+      checkHolding(actor.restore([last.stored()]));
     }),
   );
 });

@@ -7,6 +7,7 @@ import type { ProviderSpec } from '../../actors/messages/placement.ts';
 import { placement } from '../../actors/placement/placement.ts';
 import { type Provider, revisionOf } from '../../actors/placement/providers.ts';
 import { seededRandom } from '../../runtime/random.ts';
+import { checkHolding } from '../support/holding-scan.ts';
 import {
   claimOf,
   hostTree,
@@ -258,6 +259,7 @@ test('placement - trees told between random changes of callers lead to the same 
     }
     assert.equal(replayed(actor, shard.entries), shard.stored(), `seed ${seed}`);
     assert.equal(restored(actor, shard.stored()), shard.stored(), `seed ${seed}`);
+    checkHolding(shard.state);
   }
 });
 

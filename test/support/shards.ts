@@ -6,6 +6,7 @@ import type { Inventory } from '../../actors/messages/placement.ts';
 import type { ApiOutcome } from '../../actors/messages/placement-api.ts';
 import type { TransactionMessage } from '../../actors/messages/transactions.ts';
 import { placement } from '../../actors/placement/placement.ts';
+import { checkHolding } from './holding-scan.ts';
 import { bench, replayed, restored, type Sent } from './turn.ts';
 
 export const SHARDS = 3;
@@ -98,6 +99,7 @@ export function rig() {
         const actor = actors[shard] as (typeof actors)[0];
         assert.equal(replayed(actor, desk.entries as never), desk.stored());
         assert.equal(restored(actor, desk.stored()), desk.stored());
+        checkHolding(desk.state);
       }
     },
   };

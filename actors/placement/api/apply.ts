@@ -7,6 +7,7 @@ import type { ApiInventories } from '../../messages/placement-api.ts';
 import { present } from '../../present.ts';
 import { type Consumer, type Identity, identityOf } from '../consumers.ts';
 import { locate, locateAll } from '../groups.ts';
+import { addHolder, dropHolder } from '../holders.ts';
 import { install } from '../indexes.ts';
 import { adjustUse, inUse, makeProvider, type Provider } from '../providers.ts';
 import type { ApiRecord, ConsumerRecord } from '../records.ts';
@@ -118,11 +119,13 @@ export function replaceAllocations(
   const { consumers, providers, untold } = state;
   const touched = new Set<string>();
   const named = new Set<string>();
-  const use = (allocations: readonly Allocation[], sign: 1 | -1, naming: boolean) => {
+  const use = (consumer: string, allocations: readonly Allocation[], sign: 1 | -1, naming: boolean) => {
     for (const { provider: id, resources } of allocations) {
       const provider = providers.get(id);
       if (provider === undefined) continue;
       adjustUse(provider, resources, sign);
+      if (sign === 1) addHolder(provider, consumer);
+      else dropHolder(provider, consumer);
       touched.add(id);
       if (naming) named.add(id);
     }
@@ -137,10 +140,10 @@ export function replaceAllocations(
     }
     const ends = allocations.length === 0;
     for (const held of consumer?.held ?? []) {
-      use(held.allocations, -1, ends);
+      use(id, held.allocations, -1, ends);
       countTenant(held, -1, providers, untold.used);
     }
-    use(allocations, 1, true);
+    use(id, allocations, 1, true);
     if (ends) {
       if (consumer === undefined || !isMark(consumer)) consumers.holding.delete(id);
       continue;

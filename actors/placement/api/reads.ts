@@ -7,7 +7,8 @@ import { OF_NO_BUILD } from '../../messages/placement.ts';
 import type { ApiInventories, ApiMessage, ApiOutcome, MovingProvider } from '../../messages/placement-api.ts';
 import { STANDARD_RESOURCE_CLASSES } from '../../messages/resource-classes.ts';
 import { isKnownTrait } from '../catalog.ts';
-import { heldBy, ownerOf } from '../consumers.ts';
+import { type Consumer, heldBy, ownerOf } from '../consumers.ts';
+import { holdersOf } from '../holders.ts';
 import { hasRoom } from '../inventory.ts';
 import { CLASSES, PROVIDERS, TRAITS, usageTopic } from '../lock-keys.ts';
 import { type Provider, revisionOf } from '../providers.ts';
@@ -200,15 +201,14 @@ export function showProviderAllocations(state: PlacementState, { id }: ApiMessag
   const provider = state.providers.get(id);
   if (provider === undefined) return noProvider(id);
   const allocations = new Map<string, { generation: number; changedAt: number; resources: Record<string, number> }>();
-  for (const [consumerId, consumer] of state.consumers.holding) {
-    for (const { allocations: held } of consumer.held) {
-      for (const { provider: one, resources } of held) {
-        if (one !== id || Object.keys(resources).length === 0) continue;
-        const { generation, changedAt = 0 } = consumer;
-        const known = allocations.get(consumerId) ?? { generation, changedAt, resources: {} };
-        allocations.set(consumerId, known);
-        addAmounts(known.resources, resources);
-      }
+  for (const consumerId of holdersOf(provider)) {
+    const consumer = state.consumers.holding.get(consumerId) as Consumer;
+    for (const { provider: one, resources } of heldBy(consumer)) {
+      if (one !== id || Object.keys(resources).length === 0) continue;
+      const { generation, changedAt = 0 } = consumer;
+      const known = allocations.get(consumerId) ?? { generation, changedAt, resources: {} };
+      allocations.set(consumerId, known);
+      addAmounts(known.resources, resources);
     }
   }
   const view: ProviderAllocations = {
