@@ -6,6 +6,7 @@ import { Deleted } from '../deleted.ts';
 import type { InstanceGroup } from '../messages/common.ts';
 import { OF_NO_BUILD, type Refusal } from '../messages/placement.ts';
 import { Table } from '../table.ts';
+import { noTallies, type Owner, type Tallies } from './tallies.ts';
 
 export interface Held {
   readonly attempt: number;
@@ -34,21 +35,17 @@ export interface Consumer {
   several?: true;
 }
 
-export interface Owner {
-  readonly project: string;
-  readonly user: string;
-  /** Null: nobody said. */
-  readonly consumerType: string | null;
-}
-
 export interface Consumers {
   readonly holding: Table<Consumer>;
   /** When each deleted consumer was deleted, ms since the epoch, oldest first. */
   readonly deleted: Deleted;
+  /** Made of those that hold something; not recorded. */
+  readonly tallies: Tallies;
 }
 
 export function noConsumers(): Consumers {
-  return { holding: new Table((consumer, id) => [id, { ...consumer }]), deleted: new Deleted() };
+  const holding = new Table<Consumer>((consumer, id) => [id, { ...consumer }]);
+  return { holding, deleted: new Deleted(), tallies: noTallies() };
 }
 
 /** The project and user of a consumer of which nobody said whose it is, as in the reference. */

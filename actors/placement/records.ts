@@ -4,9 +4,9 @@ import type { Allocation } from '../../machines/instance-build.ts';
 import type { InstanceGroup } from '../messages/common.ts';
 import type { ProviderSpec, Refusal } from '../messages/placement.ts';
 import type { ApiInventories, MovingProvider } from '../messages/placement-api.ts';
-import type { Owner } from './consumers.ts';
 import type { GroupHomeRecord } from './group-homes.ts';
 import type { Keys } from './locks.ts';
+import type { Owner } from './tallies.ts';
 import type { TransactionRecord } from './transactions.ts';
 
 export type PlacementRecord =

@@ -4,6 +4,7 @@ import type { Allocation } from '../../machines/instance-build.ts';
 import { install } from './indexes.ts';
 import { makeProvider } from './providers.ts';
 import type { PlacementState } from './state.ts';
+import { renameInTallies } from './tallies.ts';
 
 export function renameClass(state: PlacementState, name: string, to: string): void {
   const { catalog, providers, consumers, untold } = state;
@@ -22,6 +23,7 @@ export function renameClass(state: PlacementState, name: string, to: string): vo
     install(state, after);
     untold.changed.add(before.spec.id);
   }
+  renameInTallies(consumers.tallies, name, to);
   for (const [id, consumer] of consumers.holding) {
     if (!consumer.held.some(({ allocations }) => allocations.some(({ resources }) => name in resources))) continue;
     consumers.holding.touch(id);

@@ -5,9 +5,10 @@ import type { Consumer, Held } from './consumers.ts';
 import { addHolder, dropHolder } from './holders.ts';
 import { changeUse } from './providers.ts';
 import type { PlacementState } from './state.ts';
+import { tallyAmounts, tallyConsumer } from './tallies.ts';
 import { countTenant } from './tenants.ts';
 
-type Counted = Pick<PlacementState, 'providers' | 'untold'>;
+type Counted = Pick<PlacementState, 'providers' | 'consumers' | 'untold'>;
 
 const NOTHING: readonly Held[] = [];
 
@@ -16,10 +17,13 @@ export function giveBack(state: Counted, id: string, consumer: Consumer, drop: (
   const { held } = consumer;
   const dropped = held.filter(({ attempt }) => drop(attempt));
   if (dropped.length === 0) return;
+  const { tallies } = state.consumers;
   for (const one of dropped) {
+    tallyAmounts(tallies, consumer, one, -1);
     use(state, id, one.allocations, -1);
     countTenant(one, -1, state.providers, state.untold.used);
   }
+  if (dropped.length === held.length) tallyConsumer(tallies, id, consumer, -1);
   consumer.held = dropped.length === held.length ? NOTHING : held.filter((one) => !dropped.includes(one));
 }
 
@@ -31,12 +35,14 @@ export function take(
   attempt: number,
   allocations: readonly Allocation[],
 ): void {
-  const { providers, untold } = state;
+  const { providers, consumers, untold } = state;
   use(state, id, allocations, 1);
   // Each record brings copies of the ids: what is kept names the providers by their own.
   const kept = allocations.map((one) => ({ ...one, provider: providers.get(one.provider)?.spec.id ?? one.provider }));
   const mine = { attempt, allocations: kept };
   countTenant(mine, 1, providers, untold.used);
+  if (consumer.held.length === 0) tallyConsumer(consumers.tallies, id, consumer, 1);
+  tallyAmounts(consumers.tallies, consumer, mine, 1);
   consumer.held = consumer.held.length === 0 ? [mine] : [...consumer.held, mine];
 }
 

@@ -125,7 +125,7 @@ test('random changes keep the accounts, and their records and snapshots lead to 
   }
 });
 
-test('who holds something of a provider is told without a look at all consumers, however many come and go', () => {
+test('who holds something of a provider, and how much a project holds, is told without a look at all consumers, however many come and go', () => {
   const one = shard();
   one.put('disk', { DISK_GB: inventory(1_000) });
   one.put('p', { VCPU: inventory(1_000) });
@@ -144,6 +144,7 @@ test('who holds something of a provider is told without a look at all consumers,
   const all = holding.entries;
   holding.entries = () => assert.unreachable('all are looked at') as never;
   for (const id of ['disk', 'p']) assert.is(codeOf(one.ask({ type: 'provider-allocations', id })), 'ok');
+  assert.is(codeOf(one.ask({ type: 'usages', project: 'p' })), 'ok');
   holding.entries = all;
 });
 

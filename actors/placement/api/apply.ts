@@ -13,6 +13,7 @@ import { adjustUse, inUse, makeProvider, type Provider } from '../providers.ts';
 import type { ApiRecord, ConsumerRecord } from '../records.ts';
 import { renameClass } from '../rename-class.ts';
 import type { PlacementState } from '../state.ts';
+import { tally } from '../tallies.ts';
 import { countTenant, countTenants } from '../tenants.ts';
 import { graft, moveSubtree, plant, treeOf, uproot } from '../trees.ts';
 
@@ -143,6 +144,7 @@ export function replaceAllocations(
       use(id, held.allocations, -1, ends);
       countTenant(held, -1, providers, untold.used);
     }
+    if (consumer !== undefined) tally(consumers.tallies, id, consumer, -1);
     use(id, allocations, 1, true);
     if (ends) {
       if (consumer === undefined || !isMark(consumer)) consumers.holding.delete(id);
@@ -164,6 +166,7 @@ export function replaceAllocations(
       if (several === true) consumer.several = true;
       else if (consumer.several === true) delete consumer.several;
     }
+    tally(consumers.tallies, id, consumers.holding.get(id) as Consumer, 1);
   }
   for (const id of touched) {
     const provider = providers.get(id) as Provider;

@@ -7,13 +7,14 @@ import { OF_NO_BUILD } from '../../messages/placement.ts';
 import type { ApiInventories, ApiMessage, ApiOutcome, MovingProvider } from '../../messages/placement-api.ts';
 import { STANDARD_RESOURCE_CLASSES } from '../../messages/resource-classes.ts';
 import { isKnownTrait } from '../catalog.ts';
-import { type Consumer, heldBy, ownerOf } from '../consumers.ts';
+import { type Consumer, heldBy, ownerOf, UNKNOWN_OWNER } from '../consumers.ts';
 import { holdersOf } from '../holders.ts';
 import { hasRoom } from '../inventory.ts';
 import { CLASSES, PROVIDERS, TRAITS, usageTopic } from '../lock-keys.ts';
 import { type Provider, revisionOf } from '../providers.ts';
 import { STANDARD_TRAITS } from '../standard-traits.ts';
 import type { PlacementState } from '../state.ts';
+import type { Tallies, Tally } from '../tallies.ts';
 import { subtreeOf, treeOf } from '../trees.ts';
 import { unknownClass } from './checks.ts';
 import { noProvider, noTrait } from './refusals.ts';
@@ -220,20 +221,23 @@ export function showProviderAllocations(state: PlacementState, { id }: ApiMessag
 
 export function showUsages({ consumers, holds }: PlacementState, asked: ApiMessage<'usages'>): ApiOutcome {
   const usages: Record<string, UsageOfType> = {};
-  for (const [id, consumer] of consumers.holding) {
-    const { project, user, consumerType } = ownerOf(consumer);
-    if (project !== asked.project || (asked.user !== undefined && user !== asked.user)) continue;
-    const held = heldBy(consumer);
-    if (held.length === 0) continue;
+  for (const [consumerType, tally] of talliesOf(consumers.tallies, asked)) {
     const key = consumerType ?? '';
     usages[key] ??= { consumers: 0, resources: {} };
-    usages[key].consumers += 1;
-    for (const { resources } of held) addAmounts(usages[key].resources, resources);
-    if (consumer.several !== true) continue;
-    usages[key].several ??= [];
-    usages[key].several.push(id);
+    usages[key].consumers += tally.consumers;
+    addAmounts(usages[key].resources, Object.fromEntries(tally.resources));
+    if (tally.several.size > 0) usages[key].several = [...(usages[key].several ?? []), ...tally.several];
   }
   return seenAs(holds.seen.get(usageTopic(asked.project))?.transaction, usages satisfies Usages);
+}
+
+type TallyOfType = readonly [consumerType: string | null, Tally];
+
+/** What is counted of a project, or of a user of it. */
+function* talliesOf({ owned, unowned }: Tallies, { project, user }: ApiMessage<'usages'>): Iterable<TallyOfType> {
+  const isMeant = (one: string) => user === undefined || user === one;
+  for (const [one, types] of owned.get(project) ?? []) if (isMeant(one)) yield* types;
+  if (project === UNKNOWN_OWNER && isMeant(UNKNOWN_OWNER) && unowned.consumers > 0) yield [null, unowned];
 }
 
 export function listClasses({ catalog, holds }: PlacementState): ApiOutcome {
