@@ -133,7 +133,7 @@ function count({ providers, untold }: Grouped, root: string, group: string, by: 
   if (groups.has(group)) rules.set(group, ruleOf(rule));
   else rules.delete(group);
   provider.groupRules = rules;
-  noteQuietly(provider, untold.used);
+  noteQuietly(providers, provider, untold.used);
 }
 
 /** Why the group that a claim names forbids it, or null. The claimant itself does not count: it may be moving. */

@@ -86,7 +86,7 @@ function countUse({ providers, untold }: PlacementState, { extra }: Hold, sign: 
     const provider = providers.get(id);
     if (provider === undefined) continue;
     adjustUse(provider, resources, sign);
-    noteQuietly(provider, untold.used);
+    noteQuietly(providers, provider, untold.used);
   }
 }
 

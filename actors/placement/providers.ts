@@ -1,6 +1,8 @@
 // Resource providers in trees: a host, and in it its GPUs or NUMA nodes. Each counts its changes in a generation.
 
 import type { Inventory, ProviderSpec, ProviderState, ProviderUsage } from '../messages/placement.ts';
+import { isSame } from '../same.ts';
+import { Table } from '../table.ts';
 import type { Holders } from './holders.ts';
 import { capacityOf, type Stock } from './inventory.ts';
 
@@ -32,7 +34,29 @@ export interface Provider {
   changedAt: number;
 }
 
-export type Providers = Map<string, Provider>;
+/** Whoever changes one in place says so first, with `touch`. */
+export type Providers = Table<Provider>;
+
+export function noProviders(): Providers {
+  return new Table(storeProvider);
+}
+
+export interface StoredProvider {
+  spec: ProviderSpec;
+  /** As its compute told it; null: none has. Absent: as it is. */
+  told?: ProviderSpec | null;
+  root: string;
+  generation: number;
+  quiet: number;
+  changedAt: number;
+  untold: [string, Inventory][];
+}
+
+function storeProvider(provider: Provider): StoredProvider {
+  const { spec, told, root, generation, quiet, changedAt } = provider;
+  const row = { spec, root, generation, quiet, changedAt, untold: untoldInventories(provider) };
+  return told === spec || (told !== null && isSame(told, spec)) ? row : { ...row, told };
+}
 
 /** Shared by all providers that have no member of any group. */
 const NO_GROUPS: ReadonlyMap<string, number> = new Map();
@@ -91,13 +115,20 @@ export function adjustUse(provider: Provider, resources: Readonly<Record<string,
 }
 
 /** Takes (or, with a negative sign, gives back) resources of one provider. */
-export function changeUse(provider: Provider, resources: Readonly<Record<string, number>>, sign: 1 | -1): void {
+export function changeUse(
+  providers: Providers,
+  provider: Provider,
+  resources: Readonly<Record<string, number>>,
+  sign: 1 | -1,
+): void {
+  providers.touch(provider.spec.id);
   adjustUse(provider, resources, sign);
   provider.generation += 1;
 }
 
 /** Counts a change that is told by the feed, but is none that callers of the Placement API compare. */
-export function noteQuietly(provider: Provider, changed: Set<string>): void {
+export function noteQuietly(providers: Providers, provider: Provider, changed: Set<string>): void {
+  providers.touch(provider.spec.id);
   provider.generation += 1;
   provider.quiet += 1;
   changed.add(provider.spec.id);
@@ -112,7 +143,7 @@ export function countAbove(provider: Provider, generation: number): void {
 }
 
 /** The inventories of a provider that are told no more, but of which something was in use when they were told last. */
-export function untoldInventories({ spec, stocks }: Provider): [string, Inventory][] {
+function untoldInventories({ spec, stocks }: Provider): [string, Inventory][] {
   const untold: [string, Inventory][] = [];
   for (const [resourceClass, { inventory }] of stocks) {
     if (!(resourceClass in spec.inventories)) untold.push([resourceClass, inventory]);

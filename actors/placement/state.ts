@@ -9,7 +9,7 @@ import { type GroupHomes, noGroupHomes } from './group-homes.ts';
 import { emptyGroups, type Groups } from './groups.ts';
 import { type Holds, noHolds } from './holds.ts';
 import { emptyIndexes, type Indexes } from './indexes.ts';
-import type { Providers } from './providers.ts';
+import { noProviders, type Providers } from './providers.ts';
 import { noTransactions, type Transactions } from './transactions.ts';
 
 /** Providers to be told whole, providers of which only the use is to be told, those that are gone, and consumers that are. */
@@ -18,7 +18,7 @@ type Untold = Readonly<Record<'changed' | 'used' | 'removed' | 'deleted', Set<st
 export interface PlacementState {
   readonly providers: Providers;
   /** The ids of each tree, by root, the root first. */
-  readonly trees: Map<string, readonly string[]>;
+  readonly trees: Table<readonly string[]>;
   readonly consumers: Consumers;
   /** Up to which order first claims of consumers are void. */
   readonly fences: Fences;
@@ -49,8 +49,8 @@ export interface PlacementState {
 
 export function emptyPlacement(): PlacementState {
   return {
-    providers: new Map(),
-    trees: new Map(),
+    providers: noProviders(),
+    trees: new Table((ids, root) => [root, ids]),
     consumers: noConsumers(),
     fences: new Map(),
     holds: noHolds(),

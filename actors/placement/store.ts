@@ -1,9 +1,6 @@
 // What a placement shard owns, as its snapshots have it.
 
-import type { Inventory, ProviderSpec } from '../messages/placement.ts';
-import { isSame } from '../same.ts';
 import { inSteps, type Snapshot, snapshotOf } from '../snapshot.ts';
-import { rowsOf } from '../table.ts';
 import { learnNames } from './catalog.ts';
 import type { Consumer } from './consumers.ts';
 import type { Fence } from './fences.ts';
@@ -12,22 +9,13 @@ import { locate } from './groups.ts';
 import { restoreHolds } from './hold-apply.ts';
 import { restoreChanges, type StoredHolds, type StoredLately, storeHolds } from './holds.ts';
 import { install } from './indexes.ts';
-import { makeProvider, type Provider, restoreUntold, untoldInventories } from './providers.ts';
+import { makeProvider, type Provider, restoreUntold, type StoredProvider } from './providers.ts';
 import { emptyPlacement, type PlacementState } from './state.ts';
 import { take } from './taking.ts';
 import { restoreTransactions, type StoredTransactions, storeTransactions } from './transactions.ts';
 
 export interface StoredPlacement {
-  providers: {
-    spec: ProviderSpec;
-    /** As its compute told it; null: none has. Absent: as it is. */
-    told?: ProviderSpec | null;
-    root: string;
-    generation: number;
-    quiet: number;
-    changedAt: number;
-    untold: [string, Inventory][];
-  }[];
+  providers: StoredProvider[];
   catalog: { classes: string[]; traits: string[] };
   trees: [string, readonly string[]][];
   holding: [string, Consumer][];
@@ -55,8 +43,8 @@ export function storePlacement(state: PlacementState): Snapshot {
       ...(gone.generation < 0 ? {} : { gone: gone.generation }),
     },
     {
-      providers: rowsOf([...providers.values()].map(storeProvider)),
-      trees: rowsOf([...trees]),
+      providers: providers.capture(),
+      trees: trees.capture(),
       holding: consumers.holding.capture(),
       deleted: consumers.deleted.capture(),
       ...(homes.size === 0 ? {} : { homes: homes.capture() }),
@@ -64,12 +52,6 @@ export function storePlacement(state: PlacementState): Snapshot {
       ...(holds.changedBy.size === 0 ? {} : { changedBy: holds.changedBy.capture() }),
     },
   );
-}
-
-function storeProvider(provider: Provider): StoredPlacement['providers'][number] {
-  const { spec, told, root, generation, quiet, changedAt } = provider;
-  const row = { spec, root, generation, quiet, changedAt, untold: untoldInventories(provider) };
-  return told === spec || (told !== null && isSame(told, spec)) ? row : { ...row, told };
 }
 
 export function* restorePlacement(stored: StoredPlacement): Generator<void, PlacementState> {

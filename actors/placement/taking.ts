@@ -50,7 +50,7 @@ function use({ providers, untold }: Counted, consumer: string, allocations: read
   for (const { provider: id, resources } of allocations) {
     const provider = providers.get(id);
     if (provider === undefined) continue;
-    changeUse(provider, resources, sign);
+    changeUse(providers, provider, resources, sign);
     if (sign === 1) addHolder(provider, consumer);
     else dropHolder(provider, consumer);
     untold.used.add(id);

@@ -14,7 +14,7 @@ import { noteQuietly, type Provider, type Providers } from './providers.ts';
 export function countTenant(held: Held, sign: 1 | -1, providers: Providers, changed: Set<string>): void {
   for (const root of rootsOf(held, providers)) {
     root.tenants += sign;
-    if (!held.allocations.some(({ provider }) => provider === root.spec.id)) noteQuietly(root, changed);
+    if (!held.allocations.some(({ provider }) => provider === root.spec.id)) noteQuietly(providers, root, changed);
   }
 }
 
@@ -45,7 +45,7 @@ export function countTenants({ holding }: Consumers, providers: Providers, chang
     const tenants = counts.get(provider) ?? 0;
     if (provider.tenants === tenants) continue;
     provider.tenants = tenants;
-    noteQuietly(provider, changed);
+    noteQuietly(providers, provider, changed);
   }
 }
 

@@ -53,6 +53,7 @@ export function applyTree(
     const before = providers.get(told.id);
     const spec = before === undefined || !keepsOthers ? told : merged(before, told);
     if (before !== undefined && isSame(before.spec, spec)) {
+      providers.touch(told.id);
       before.told = isSame(before.spec, told) ? before.spec : told;
       continue;
     }

@@ -14,6 +14,7 @@ import { seededRandom } from '../../runtime/random.ts';
 import { checkOfProtocol } from '../../runtime/schemas.ts';
 import { checkHolding } from '../support/holding-scan.ts';
 import { randomMessage } from '../support/placement-messages.ts';
+import { beginSlices } from '../support/slices.ts';
 import { bench, replayed, restored, sentOf } from '../support/turn.ts';
 
 const test = suite('placement - the Placement API');
@@ -103,7 +104,9 @@ test('random changes keep the accounts, and their records and snapshots lead to 
       consumerGeneration: (id: string) => one.state.consumers.holding.get(id)?.generation ?? null,
     };
     const before = new Map<string, number>();
+    let slice = beginSlices(actor, one.state);
     for (let n = 0; n < 200; n += 1) {
+      if (slice(random.integer(1, 3))) slice = beginSlices(actor, one.state);
       const message = randomMessage(random, known, n);
       checkIn(message);
       for (const { spec, stocks } of one.state.providers.values()) {

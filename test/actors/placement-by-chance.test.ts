@@ -21,6 +21,7 @@ import {
   shardWith,
 } from '../support/placement-desk.ts';
 import { type Oracle, placementOracle } from '../support/placement-oracle.ts';
+import { beginSlices } from '../support/slices.ts';
 import { bench, replayed, restored, sentOf, type Turned } from '../support/turn.ts';
 
 const test = suite('placement, by chance');
@@ -238,6 +239,18 @@ test('placement - its journal leads to its state, and so does its stored state',
       assert.equal(replayed(actor, last.entries), last.stored());
       assert.equal(restored(actor, last.stored()), last.stored());
       checkHolding(actor.restore([last.stored()]));
+    }),
+  );
+});
+
+test('placement - a snapshot taken while it decides is of the moment at which it was begun', () => {
+  holds(
+    fc.property(sequences, fc.integer({ min: 1, max: 5 }), (sequence, rows) => {
+      let slice: ReturnType<typeof beginSlices> | null = null;
+      runPast(sequence, ({ state }) => {
+        slice ??= beginSlices(actor, state);
+        if (slice(rows)) slice = null;
+      });
     }),
   );
 });

@@ -19,6 +19,7 @@ import {
   shardWith,
 } from '../support/placement-desk.ts';
 import { randomMessage } from '../support/placement-messages.ts';
+import { beginSlices } from '../support/slices.ts';
 import { bench, replayed, restored, sentOf } from '../support/turn.ts';
 
 const test = suite('placement - told trees');
@@ -222,7 +223,9 @@ test('placement - trees told between random changes of callers lead to the same 
       },
       consumerGeneration: (id: string) => shard.state.consumers.holding.get(id)?.generation ?? null,
     };
+    let slice = beginSlices(actor, shard.state);
     for (let n = 0; n < 150; n += 1) {
+      if (slice(random.integer(1, 3))) slice = beginSlices(actor, shard.state);
       if (random.next() > 0.2) {
         shard.tell(randomMessage(random, known, n) as never, 'gateway/test');
         continue;

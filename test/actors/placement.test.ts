@@ -7,6 +7,7 @@ import { effort } from '../../actors/fitting/effort.ts';
 import type { RequestSpec } from '../../actors/messages/common.ts';
 import type { Claim, Inventory, PlacementMessage, ProviderSpec } from '../../actors/messages/placement.ts';
 import { placement } from '../../actors/placement/placement.ts';
+import type { StoredPlacement } from '../../actors/placement/store.ts';
 import { encode } from '../../runtime/codec.ts';
 import {
   actor,
@@ -507,6 +508,16 @@ test('placement - what its feed tells can be sent, too, of hosts with members of
   );
   const sizes = told.map((message) => encode(message).length);
   assert.ok(Math.max(...sizes) < 512 * 1024, `${Math.max(...sizes)} bytes`);
+});
+
+test('placement - a snapshot is begun without a look at all providers, however many there are', () => {
+  const shard = shardWith(hostTree('a'), hostTree('b'));
+  const { providers } = shard.state;
+  const { values } = providers;
+  providers.values = () => assert.unreachable('all are looked at') as never;
+  const snapshot = actor.snapshot(shard.state);
+  providers.values = values;
+  assert.is((snapshot.next(2) as StoredPlacement).providers.length, 2);
 });
 
 test.run();

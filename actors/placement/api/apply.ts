@@ -58,7 +58,9 @@ export function applyApiRecord(state: PlacementState, record: ApiRecord): void {
       const named = record.inventories.filter(({ provider }) => state.providers.has(provider));
       // The reference counts the inventories before and after the move of what is held; so do we.
       for (const { provider, inventories } of named) {
-        if (Object.keys(inventories).length > 0) (state.providers.get(provider) as Provider).generation += 1;
+        if (Object.keys(inventories).length === 0) continue;
+        state.providers.touch(provider);
+        (state.providers.get(provider) as Provider).generation += 1;
       }
       // What moves in needs its inventory there, what moves out needs its own still there.
       for (const { provider, inventories } of named) widen(state, provider, inventories);
@@ -170,6 +172,7 @@ export function replaceAllocations(
   }
   for (const id of touched) {
     const provider = providers.get(id) as Provider;
+    providers.touch(id);
     provider.generation += 1;
     if (!counted || !named.has(id)) provider.quiet += 1;
     else provider.changedAt = at;
