@@ -23,7 +23,7 @@ export function addHolder(provider: Held, consumer: string): void {
   provider.holders = counts;
 }
 
-/** One who holds a provider for its traits alone is not known of any more if that has gone and come again meanwhile. */
+/** A provider that has gone and come again does not know of one who held it for its traits alone. */
 export function dropHolder({ holders }: Held, consumer: string): void {
   if (holders instanceof Map) {
     if (holders.has(consumer)) adjust(holders, consumer, -1);
@@ -33,6 +33,13 @@ export function dropHolder({ holders }: Held, consumer: string): void {
   if (place < 0) return;
   const last = holders.pop() as string;
   if (place < holders.length) holders[place] = last;
+}
+
+/** It is known to hold something, of which an entry may have gone for another that was not known of. */
+export function keepHolder(provider: Held, consumer: string): void {
+  const { holders } = provider;
+  const isKnown = holders instanceof Map ? holders.has(consumer) : holders.includes(consumer);
+  if (!isKnown) addHolder(provider, consumer);
 }
 
 /** The consumers that hold something of a provider, be it for its traits alone. */

@@ -2,7 +2,7 @@
 
 import type { Allocation } from '../../machines/instance-build.ts';
 import type { Consumer, Held } from './consumers.ts';
-import { addHolder, dropHolder } from './holders.ts';
+import { addHolder, dropHolder, keepHolder } from './holders.ts';
 import { changeUse } from './providers.ts';
 import type { PlacementState } from './state.ts';
 import { tallyAmounts, tallyConsumer } from './tallies.ts';
@@ -25,6 +25,12 @@ export function giveBack(state: Counted, id: string, consumer: Consumer, drop: (
   }
   if (dropped.length === held.length) tallyConsumer(tallies, id, consumer, -1);
   consumer.held = dropped.length === held.length ? NOTHING : held.filter((one) => !dropped.includes(one));
+  for (const { allocations } of consumer.held) {
+    for (const { provider: of } of allocations) {
+      const provider = state.providers.get(of);
+      if (provider !== undefined) keepHolder(provider, id);
+    }
+  }
 }
 
 /** Takes allocations for an attempt of a consumer; that they fit was decided before. */

@@ -6,13 +6,16 @@ import * as assert from 'uvu/assert';
 import { feedMessages, type PlacementMessage } from '../../actors/messages/placement.ts';
 import type { ApiOutcome, PlacementApiMessage } from '../../actors/messages/placement-api.ts';
 import { placementApiAnswers, placementApiMessages } from '../../actors/messages/placement-api.ts';
+import { applyToPlacement } from '../../actors/placement/apply.ts';
 import { capacityOf } from '../../actors/placement/inventory.ts';
 import { placement } from '../../actors/placement/placement.ts';
 import { revisionOf } from '../../actors/placement/providers.ts';
-import type { PlacementState } from '../../actors/placement/state.ts';
+import type { PlacementRecord } from '../../actors/placement/records.ts';
+import { emptyPlacement, type PlacementState } from '../../actors/placement/state.ts';
 import { seededRandom } from '../../runtime/random.ts';
 import { checkOfProtocol } from '../../runtime/schemas.ts';
 import { checkHolding } from '../support/holding-scan.ts';
+import { inventoryOf, providerOf } from '../support/placement-desk.ts';
 import { randomMessage } from '../support/placement-messages.ts';
 import { beginSlices } from '../support/slices.ts';
 import { bench, replayed, restored, sentOf } from '../support/turn.ts';
@@ -384,6 +387,28 @@ test('a long answer comes in parts that make one', () => {
   const { ok } = one.ask({ type: 'providers-find', ...question }) as { ok: { name: string }[] };
   assert.is(ok.length, 2_000);
   assert.is(ok[89]?.name, `${'\u{1F600}'.repeat(89)}89`);
+});
+
+test('placement api - one who holds a device for its traits is known to hold more of it, though it went and came again', () => {
+  const state = emptyPlacement();
+  const host = providerOf('h', { inventories: { VCPU: inventoryOf() } });
+  const device = providerOf('d', { parent: 'h', inventories: { CUSTOM_GPU: inventoryOf() }, traits: ['CUSTOM_T'] });
+  const allocations = (resources: Record<string, number>) => [
+    { provider: 'h', group: '', resources: { VCPU: 1 } },
+    { provider: 'd', group: 'g', resources },
+  ];
+  const claimed = { type: 'claimed' as const, consumer: 'x' };
+  for (const record of [
+    { type: 'tree' as const, providers: [host, device], keepsOthers: true },
+    { ...claimed, attempt: 1, keep: [], allocations: allocations({}) },
+    { type: 'tree' as const, providers: [host], keepsOthers: true },
+    { type: 'tree' as const, providers: [host, device], keepsOthers: true },
+    { ...claimed, attempt: 2, keep: [1], allocations: allocations({ CUSTOM_GPU: 1 }) },
+    { type: 'released' as const, consumer: 'x', attempt: 1, deleted: false, at: 1 },
+  ]) {
+    applyToPlacement(state, record as PlacementRecord);
+    checkHolding(state);
+  }
 });
 
 test.run();

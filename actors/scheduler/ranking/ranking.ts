@@ -224,7 +224,10 @@ function formingShape(fleet: Fleet, request: Request, isToldByNumbers: boolean):
   const { key } = asked;
   const begun = forming.get(key);
   const isTrue = begun !== undefined && begun.seen >= slots.changesDropped;
-  if (isTrue && !(isToldByNumbers && mayHaveFamily(fleet, asked, begun))) return begun;
+  if (isTrue && !(isToldByNumbers && mayHaveFamily(fleet, asked, begun))) {
+    if (begun.member !== null) noteUsed(rankings, begun.member.known);
+    return begun;
+  }
   const family = familyOf(fleet, asked, isToldByNumbers);
   const spent = searched.get(key) ?? { looks: 0, since: view.steady };
   const shape = new Shape(asked, view, slots, family, spent, countsRefusals);
