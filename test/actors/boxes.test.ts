@@ -117,7 +117,7 @@ test('boxes - each host is in one, within bounds that fit, whatever comes, goes 
       for (const slot of there) boxes.remove(slot);
       assert.is(boxes.root, null);
     }),
-    { numRuns: 60 },
+    { numRuns: 40 },
   );
   assert.ok(largest > 30, `${largest} boxes at most`);
 });

@@ -10,7 +10,7 @@ import { invariantOf, shortened } from './shrinking.ts';
 
 const test = suite('simulation');
 
-const RANDOM_RUNS = 20;
+const RANDOM_RUNS = 12;
 /** Shorter runs that are tried for the story. */
 const TRIES = 150;
 /** Lines of a story that is worth shortening. */
