@@ -42,7 +42,7 @@ const MAX_TURN = 512;
  * them, in other processes too.
  */
 const MAX_TURN_MS = 3;
-/** How long an owner that is being opened holds others up at a time, ms, and how many records are replayed before it is looked. */
+/** How long an owner that is being opened holds others up at a time, ms, and after how many records that is looked at. */
 const MAX_OPENING_MS = 20;
 const RECORDS_IN_STEP = 500;
 
@@ -265,10 +265,7 @@ class HostedActor<State, Incoming extends Message, Recorded> implements ActorHos
       // Stopped while it was reading.
       if (mine !== this.#life) return;
       const opening = this.#opened(snapshot, records);
-      for (let isOver = false; !isOver; ) {
-        const begunAt = this.clock.monotonic();
-        while (!isOver && this.clock.monotonic() - begunAt < MAX_OPENING_MS) isOver = opening.next().done === true;
-        if (isOver) break;
+      while (!this.#goOn(opening)) {
         await sleep(this.clock, 0);
         if (mine !== this.#life) return;
       }
@@ -279,6 +276,15 @@ class HostedActor<State, Incoming extends Message, Recorded> implements ActorHos
     this.#phase = 'running';
     if (tenure === undefined || tenure.holds()) return this.#recover();
     this.#owing = true;
+  }
+
+  /** Goes on for as long as others may be held up; answers whether it is over. */
+  #goOn(opening: Generator<void, void>): boolean {
+    const begunAt = this.clock.monotonic();
+    do {
+      if (opening.next().done === true) return true;
+    } while (this.clock.monotonic() - begunAt < MAX_OPENING_MS);
+    return false;
   }
 
   /** Makes the state in steps: it may take long, and the lease is to be renewed meanwhile. */
