@@ -48,9 +48,9 @@ export interface RankedNow {
 }
 
 /** How many hosts are kept at the front at first, and where it is looked at again soon. */
-const AT_FRONT = { first: 3, again: 64 } as const;
-/** After how many changes the front is not followed any more, but found anew. */
-const MAX_FOLLOWED = 256;
+const AT_FRONT = { first: 3, again: 16 } as const;
+/** After more changes than this the front is found anew: to follow them costs more, and others took the best of it. */
+const MAX_FOLLOWED = 32;
 
 /**
  * The first in rank of all hosts, kept for the next one who asks: any host that is not among them comes after the last one,
