@@ -102,7 +102,7 @@ function explainFailure(
     const isOfNow = isAsDrafted || isRenewed;
     const onNamed = isOfHosts && isOfNow ? firstOnNamed(now.state, request, count) : [];
     draft.onNamed = recordOnNamed(onNamed);
-    const ofConflict = { isCauseTold: true, onNamed };
+    const ofConflict = { isCauseTold: true, onNamed, count };
     let why =
       open.hopeless === GROUP_CONFLICT
         ? `${reason}; ${whyNoneOf(now.state, request, draft, undefined, ofConflict)}`
@@ -113,7 +113,7 @@ function explainFailure(
       Object.assign(draft, { hosts, fits, refused });
       const [first] = found?.advice ?? [];
       const isChangeTold = first !== undefined && first.code !== 'fewer-instances';
-      const more = { isCauseTold: draft.groupHeld !== undefined || isChangeTold, onNamed };
+      const more = { isCauseTold: draft.groupHeld !== undefined || isChangeTold, onNamed, count };
       why = hasRoomForSome
         ? whyNoneTogether(now.state, request, count, stands, more)
         : whyNoneOf(now.state, request, stands, draft.ofFitting ?? undefined, more);

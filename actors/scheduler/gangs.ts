@@ -120,7 +120,7 @@ export function whyNotTried(work: Work, open: Open, instance: string, isBehind: 
   const isRoom = isBehind && (count === 1 || (draft.fits > 0 && roomAtOnce(work, request, count) !== null));
   if (!isRoom) return whyNoneTogether(state, request, count, draft);
   draft.ofFitting = FOR_THE_FIRST;
-  return whyNoneOf(state, request, draft, FOR_THE_FIRST);
+  return whyNoneOf(state, request, draft, FOR_THE_FIRST, { count });
 }
 
 /**

@@ -121,8 +121,8 @@ test('scheduler - of several that keep together more stands in the way where a l
     return told?.message.type === 'fitted' ? told.message.refused.map(({ nearest }) => nearest) : [];
   };
   const near = { cell: 'c1', host: 'h1' };
-  assert.equal(nearestWith(3, 0, 6), [{ ...near, short: 2, lacksMore: true }], 'with 2 more there is room for one');
-  assert.equal(nearestWith(1, 0, 6), [{ ...near, short: 2, lacksMore: true }]);
+  assert.equal(nearestWith(3, 0, 6), [{ ...near, short: 10 }], 'with 2 more there is room for one');
+  assert.equal(nearestWith(1, 0, 6), [{ ...near, short: 10, lacksMore: true }]);
   assert.equal(nearestWith(1, 1, 64), [{ ...near, short: 2 }], 'one more would let in one of them, and two both');
   assert.equal(nearestWith(1, 1, 6), [{ ...near, short: 2, lacksMore: true }], 'and then there is no room');
   const named = { ...spec, tree: { oneOf: ['p-h1'] } };

@@ -12,15 +12,17 @@ import { present } from '../../actors/present.ts';
 import { newAdviser } from '../../actors/scheduler/advice/adviser.ts';
 import { roomOf } from '../../actors/scheduler/advice/rooms.ts';
 import { roomTogether } from '../../actors/scheduler/explaining/room-together.ts';
+import { standing } from '../../actors/scheduler/explaining/standing.ts';
 import { instanceLimit } from '../../actors/scheduler/filters/limits.ts';
 import { emptyRankings, shapeOf } from '../../actors/scheduler/ranking/ranking.ts';
 import { treeOf } from '../../actors/scheduler/view/view.ts';
 import { DEFAULT_WEIGHERS } from '../../actors/scheduler/weighers/defaults.ts';
 import { packingPolicy } from '../../actors/scheduler/weighers/packing/policies.ts';
 import type { Weigher } from '../../actors/scheduler/weighers/weigher.ts';
+import { seededRandom } from '../../runtime/random.ts';
 import { inventory, viewOf } from '../support/facts.ts';
 import { type Answer, chosenIn, type SchedulerWords, schedulersOf, selectFor } from '../support/schedulers.ts';
-import { survey, words } from '../support/survey.ts';
+import { rankings, survey, words } from '../support/survey.ts';
 
 const test = suite('scheduler - several together');
 
@@ -127,9 +129,99 @@ test('scheduler - a full host is not nearer to several than one with some room, 
     { host: 'other', used: { VCPU: other } },
   ];
   const [ofBoth] = survey(viewOf(...used(8, 7)), spec, 3).refused;
-  assert.equal(ofBoth?.nearest, { cell: 'c1', host: 'other', short: 3, lacksMore: true });
+  assert.equal(ofBoth?.nearest, { cell: 'c1', host: 'other', short: 11 });
   const [ofTwo] = survey(viewOf(...used(8, 5)), spec, 2).refused;
-  assert.is(ofTwo?.nearest?.lacksMore, true, 'with one VCPU more it would hold one of them');
+  assert.equal(ofTwo?.nearest, { cell: 'c1', host: 'other', short: 5 }, 'with one VCPU more it would hold one of them');
+});
+
+test('scheduler - what a host without room for any lacks is counted for all that keep together', () => {
+  const spec = inAffinity([{ name: '', resources: { VCPU: 4, MEMORY_MB: 1_024 } }]);
+  const told = (memory: number, asked: RequestSpec = spec) => {
+    const on = schedulersOf([
+      { host: 'h1', has: { VCPU: 2, MEMORY_MB: memory } },
+      { host: 'h2', has: { VCPU: 1, MEMORY_MB: memory } },
+    ]);
+    const answer = on.choose({ ...selectFor('r', { instances: named(3) }), spec: asked });
+    assert.ok(answer?.type === 'no-valid-host');
+    const question = { type: 'fit', ask: 1, spec: asked, count: 3, limit: 1 } as const;
+    const [fit] = on.desks[0]?.tell(question, 'gateway/g').sent ?? [];
+    assert.ok(fit?.message.type === 'fitted');
+    const { refused, onNamed } = unpackDecision(JSON.parse(answer.decision ?? ''));
+    assert.equal(fit.message.refused, refused);
+    assert.equal(fit.message.onNamed, onNamed);
+    return { reason: answer.reason, refused, onNamed };
+  };
+  const near = { cell: 'c1', host: 'h1', short: 10 };
+  const vcpu = "12 VCPU, which 3 instances ask together, exceed the most that they can have on 'h1': 2 (short by 10)";
+  const ofVcpu = told(3_072);
+  assert.equal(ofVcpu.refused, [{ code: 'exceeds-capacity', about: 'VCPU', hosts: 2, nearest: near }]);
+  assert.match(ofVcpu.reason, `none of 2 hosts: 2 exceeds-capacity VCPU; nearest c1/h1: ${vcpu}; `);
+  const ofBoth = told(2_048);
+  assert.equal(ofBoth.refused[0]?.nearest, { ...near, lacksMore: true }, 'memory for two of them');
+  assert.match(ofBoth.reason, `nearest c1/h1: ${vcpu}, and more stands in its way; `);
+  const onNamed = told(2_048, { ...spec, tree: { oneOf: ['p-h1'] } });
+  const memory =
+    "3072 MEMORY_MB, which 3 instances ask together, exceed the most that they can have on 'h1': 2048 (short by 1024)";
+  assert.match(onNamed.reason, `c1/h1, which it names: ${vcpu}; and ${memory}; `);
+  assert.equal(
+    [onNamed.onNamed?.told[0]?.refusal.short, onNamed.onNamed?.told[0]?.also?.map(({ short }) => short)],
+    [10, [1_024]],
+  );
+});
+
+test('scheduler - with as much more as a host is said to lack all that keep together fit it, and not with less', () => {
+  const random = seededRandom('short for all');
+  const below = (most: number) => Math.floor(random.next() * most);
+  let [alone, notAlone] = [0, 0];
+  for (let round = 0; round < 300; round += 1) {
+    const count = 2 + below(3);
+    const spec = inAffinity([
+      { name: '', resources: { VCPU: 2 + below(4) } },
+      ...(below(3) === 0 ? [{ name: 'more', resources: { VCPU: 1 + below(3), MEMORY_MB: 64 } }] : []),
+    ]);
+    const hosts = Array.from({ length: 4 }, (_, n) => ({
+      host: `h${n}`,
+      has: { VCPU: 8, MEMORY_MB: 64 * below(6) },
+      used: { VCPU: 4 + below(5) },
+    }));
+    const view = viewOf(...hosts);
+    const seen = survey(view, spec, count);
+    const stands = standing({ rankings, view }, { spec }, count);
+    for (const { refused, fits } of [seen, stands]) {
+      assert.is(
+        refused.reduce((sum, one) => sum + one.hosts, fits),
+        hosts.length,
+        `round ${round}`,
+      );
+      const { nearest } = refused.find(({ code, about }) => code === 'exceeds-capacity' && about === 'VCPU') ?? {};
+      if (nearest === undefined) continue;
+      const { has, used } = hosts.find(({ host }) => host === nearest.host) as (typeof hosts)[number];
+      const fitsWith = (more: number) =>
+        survey(viewOf({ host: 'h', has: { ...has, VCPU: has.VCPU + more }, used }), spec, count).fits > 0;
+      assert.is(fitsWith(nearest.short), nearest.lacksMore !== true, `round ${round}`);
+      assert.not(fitsWith(nearest.short - 1), `round ${round}`);
+      if (nearest.lacksMore === true) notAlone += 1;
+      else alone += 1;
+    }
+  }
+  assert.ok(alone > 50 && notAlone > 5, `${alone}, ${notAlone}`);
+});
+
+test('scheduler - what devices lack for all that keep together is counted by what each of them gives', () => {
+  const spec = inAffinity([{ name: 'g', resources: { VGPU: 4 } }]);
+  const lacking = (...devices: number[]) => {
+    const on = hostsOf({ h0: devices.map((has) => ({ has })) });
+    return fitted(on, spec, 3).refused[0]?.nearest;
+  };
+  const near = { cell: 'c1', host: 'h0' };
+  assert.equal(lacking(3), { ...near, short: 9 });
+  assert.equal(lacking(3, 3, 3, 3), { ...near, short: 3 }, 'if each of them asked for one less, they would fit');
+  assert.equal(lacking(3, 1), { ...near, short: 8 }, 'with so many more on the first');
+  assert.equal(
+    lacking(3, 3),
+    { ...near, short: 6, lacksMore: true },
+    'of two less each device holds one, and they are three',
+  );
 });
 
 test('scheduler - where it was not counted to the end how many a host holds, it is not said how many it does not', () => {

@@ -3,8 +3,9 @@
 
 import { effort } from '../../fitting/effort.ts';
 import { fit } from '../../fitting/fit.ts';
-import { MAX_LOOKS_TO_COUNT } from '../../fitting/fit-times.ts';
+import { leftAfter, MAX_LOOKS_TO_COUNT, timesIn } from '../../fitting/fit-times.ts';
 import type { RequestSpec } from '../../messages/common.ts';
+import type { Refusal } from '../../messages/placement.ts';
 import type { Provider } from '../../placement/providers.ts';
 import { wishesOf } from '../advice/places.ts';
 import { type Asked, type Filter, type FilterRefusal, refusedBy } from '../filters/filter.ts';
@@ -17,6 +18,7 @@ import type { HostFacts } from '../view/host-facts.ts';
 import { treeOf, type View, type ViewHost } from '../view/view.ts';
 import { factsOf } from '../view/view-hosts.ts';
 import { isTold, SAYING_ONE, withMoreOf, withoutClass, withoutCondition } from './more-obstacles.ts';
+import { shortForAll } from './room-together.ts';
 
 /** How many things in the way of resources are told. */
 const MAX_TOLD = 8;
@@ -30,17 +32,29 @@ export interface InTheWay {
   readonly isMore: boolean;
 }
 
-/** What stands in the way of a request on a host. */
-export function allInTheWay(filters: readonly Filter[], view: View, request: Request, host: ViewHost): InTheWay {
+/**
+ * What stands in the way of a request on a host.
+ * @param count How many instances it must hold: what it lacks is counted for all of them. That it has room for some, and
+ *     not for all, is not in the way of any one of them, and not told.
+ */
+export function allInTheWay(
+  filters: readonly Filter[],
+  view: View,
+  request: Request,
+  host: ViewHost,
+  count = 1,
+): InTheWay {
   const { spec } = request;
   if (!isTold(view, host.root)) return { all: [untold(host)], isWhole: false, isMore: false };
   const tree = treeOf(view, host.root);
   const facts = factsOf(view, host, tree);
   const refusing = allFiltersFor(filters, request).flatMap((one) => refusalsBy(one, request, facts));
   const ofGroup = toldMisfitOfGroup(view, spec, host.root);
-  const ofTree = misfitsOf(spec, tree);
+  const ofTree = misfitsOf(spec, tree, count);
   const all = [
-    ...refusing.map(({ code, about, short, message }) => ({ code, about, short, message })),
+    ...refusing.map(({ code, about, short, message }) =>
+      shortForAll({ code, about, short, message }, spec, tree, count),
+    ),
     ...ofTree.all,
     ...(ofGroup === null ? [] : [{ code: ofGroup.code, message: ofGroup.message }]),
   ];
@@ -60,16 +74,29 @@ function refusalsBy(one: Asked, request: Request, facts: HostFacts): FilterRefus
   return [refusal];
 }
 
-/** What a host's providers lack, one after the other. */
-export function misfitsOf(asked: RequestSpec, has: readonly Provider[]): InTheWay {
+/**
+ * What a host's providers lack, one after the other.
+ * @param count For how many instances, if they have room for none.
+ */
+export function misfitsOf(asked: RequestSpec, has: readonly Provider[], count = 1): InTheWay {
   const all: (Obstacle & { message: string })[] = [];
   const known = new Set<string>();
   const endOfLooks = effort.looks + MAX_LOOKS_TO_COUNT;
   let spec = asked;
   let tree = has;
-  while (fit(spec, tree) === null) {
-    const { code, resourceClass, condition, short, message } = misfitOf(spec, tree);
+  const lacking = (): Refusal | null => {
+    if (fit(spec, tree) === null) return misfitOf(spec, tree);
+    if (count === 1 || all.length === 0) return null;
+    // What it lacks for one is out of the way: now it may lack something for the others.
+    const times = timesIn(spec, tree, count, true, endOfLooks);
+    const left = leftAfter(spec, tree, times);
+    // One that took too long to count may have room for more.
+    return times >= count || fit(spec, left) !== null ? null : misfitOf(spec, left);
+  };
+  for (let found = lacking(); found !== null; found = lacking()) {
+    const { code, resourceClass, condition } = found;
     const about = resourceClass ?? condition;
+    const { short, message } = shortForAll({ ...found, about }, spec, tree, count);
     const key = `${code} ${about}`;
     // What was said of a thing may be said of it again, where it was not wholly taken out of the way.
     const isAgain = known.has(key);

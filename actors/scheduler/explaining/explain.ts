@@ -16,6 +16,8 @@ export interface WhyOptions {
   readonly isCauseTold?: boolean;
   /** What stands in the way on hosts that the request names, where that is known. */
   readonly onNamed?: readonly OnNamed[];
+  /** For how many instances at once it was counted how hosts stand; default 1. */
+  readonly count?: number;
 }
 
 /** What is said instead of numbers where there is nothing to count. */
@@ -32,7 +34,7 @@ export const NOT_FOUND_IN_TIME = 'may have room that was not found in time';
  * @param count For how many instances at once.
  */
 export function whyNone(fleet: Fleet, request: Request, count = 1, ofFitting = REFUSED_THE_CLAIM): string {
-  return whyNoneOf(fleet, request, standing(fleet, request, count), ofFitting);
+  return whyNoneOf(fleet, request, standing(fleet, request, count), ofFitting, { count });
 }
 
 /** That each instance would have a host alone is not enough. */
@@ -46,7 +48,9 @@ export function whyNoneTogether(
   const { hosts, fits } = stands;
   const first = `of ${hostsWords(hosts)}, ${fits} ${fits === 1 ? 'has' : 'have'} room for some`;
   const why =
-    fits > 0 ? whyOf(fleet, request, stands, { ...more, first }) : whyNoneOf(fleet, request, stands, undefined, more);
+    fits > 0
+      ? whyOf(fleet, request, stands, { ...more, count, first })
+      : whyNoneOf(fleet, request, stands, undefined, { ...more, count });
   return `no room for ${count} instances at once: ${why}`;
 }
 
@@ -79,11 +83,11 @@ function whyOf(
   fleet: Fleet,
   request: Request,
   { refused }: Standing,
-  { first, isCauseTold = false, onNamed }: WhyOptions & { first: string | undefined },
+  { first, isCauseTold = false, onNamed, count = 1 }: WhyOptions & { first: string | undefined },
 ): string {
-  const named = wordsOnNamed(onNamed ?? firstOnNamed(fleet, request));
+  const named = wordsOnNamed(onNamed ?? firstOnNamed(fleet, request, count));
   const told = [...(first === undefined ? [] : [first]), ...reasonsIn(refused)].join(', ');
-  const near = nearestMiss(fleet, request, refused, { butLackingMore: isCauseTold });
+  const near = nearestMiss(fleet, request, refused, { butLackingMore: isCauseTold, count });
   const nearly = near === null || named.some(({ place }) => near.startsWith(`${place}: `)) ? '' : `; nearest ${near}`;
   const absent = absentOf(fleet.view, request);
   const absence = absent === undefined ? '' : `; ${absenceWords(absent)}`;

@@ -27,13 +27,17 @@ export const WISHES: ReadonlySet<string> = new Set([aggregates.name, cells.name,
 /** Those that say one thing alone, though several of what a request says may stand in the way. */
 export const SAYING_ONE: ReadonlySet<string> = new Set([...WISHES].filter((name) => name !== aggregates.name));
 
-/** Whether more than its obstacle keeps a request off a host, as far as that is known. */
+/**
+ * Whether more than its obstacle keeps a request off a host, as far as that is known.
+ * @param count How many instances the host must hold; what it lacks is counted for all of them.
+ */
 export function isMoreInTheWay(
   filters: readonly Filter[],
   view: View,
   request: Request,
   host: ViewHost,
   { obstacle, filter }: Exclude<Judged, { readonly obstacle: null }>,
+  count = 1,
 ): boolean {
   const { root } = host;
   if (!isTold(view, root)) return false;
@@ -52,7 +56,7 @@ export function isMoreInTheWay(
   const { about } = obstacle;
   if (about === undefined) return false;
   const isOfClass = spec.groups.some(({ resources }) => resources[about] !== undefined);
-  return isOfClass ? !isAllThatLacks(spec)(obstacle, tree) : fit(withoutCondition(spec, about), tree) === null;
+  return isOfClass ? !isAllThatLacks(spec, count)(obstacle, tree) : fit(withoutCondition(spec, about), tree) === null;
 }
 
 /**
@@ -81,8 +85,10 @@ export function isAllThatLacks(
     const steps = [...new Set(tree.map(({ stocks }) => stocks.get(about)?.inventory.step_size ?? 1))];
     const tries: { readonly by: RequestSpec; readonly on: readonly Provider[] }[] = [];
     for (const on of isOfUnits ? [ofAnyUnits(tree, about)] : onMore(tree, about, short)) tries.push({ by: spec, on });
+    // What is lacking for all of them, each asks for its part of it less.
+    const shortOfEach = isOfUnits ? short : Math.ceil(short / count);
     for (const group of groups) {
-      for (const amount of amountsInstead(group, about, short, steps, isOfUnits)) {
+      for (const amount of amountsInstead(group, about, shortOfEach, steps, isOfUnits)) {
         // Of a request for nothing a host holds any number.
         if (amount === 0 && (count > 1 || isOnlyAsked(spec, group, about))) continue;
         tries.push({ by: replacing(spec, group, lessOf(group, about, amount)), on: tree });

@@ -17,7 +17,7 @@ import type { Steps } from '../steps.ts';
 import { treeOf, type View, type ViewHost } from '../view/view.ts';
 import { factsOf } from '../view/view-hosts.ts';
 import { allInTheWay, type InTheWay } from './all-obstacles.ts';
-import { noRoomTogether, shortForAll } from './room-together.ts';
+import { noRoomTogether } from './room-together.ts';
 
 /** On how many of them a failure says it, and in how many characters of each. */
 const MAX_TOLD_IN_WORDS = 3;
@@ -95,9 +95,7 @@ export function* obstaclesOnNamed(fleet: Fleet, request: Request, count: number)
 
 /** What stands in the way on one of them, of all instances where they keep together. */
 function inTheWayOf(filters: readonly Filter[], view: View, request: Request, count: number, host: ViewHost): InTheWay {
-  const found = allInTheWay(filters, view, request, host);
-  if (!keepsTogether(request.spec)) return found;
-  return { ...found, all: found.all.map((one) => shortForAll(one, count)) };
+  return allInTheWay(filters, view, request, host, keepsTogether(request.spec) ? count : 1);
 }
 
 function oneOf(host: ViewHost, { all: [first, ...others], isMore }: InTheWay): OnNamedHosts['told'][number] {

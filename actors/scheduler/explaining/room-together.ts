@@ -3,11 +3,15 @@
 
 import { effort, spend } from '../../fitting/effort.ts';
 import { MAX_LOOKS_TO_COUNT, mostTimes, timesIn } from '../../fitting/fit-times.ts';
+import type { RequestSpec } from '../../messages/common.ts';
 import { keepsTogether } from '../../placement/groups.ts';
+import { shortWords } from '../../placement/inventory.ts';
+import type { Provider } from '../../placement/providers.ts';
 import { type FilterRefusal, FULL_BY_LIMIT } from '../filters/filter.ts';
 import { membersAllowed } from '../group-rules.ts';
 import { instancesLeft } from '../instance-room.ts';
 import type { Obstacle } from '../ranking/census.ts';
+import { lackOf } from '../ranking/misfit.ts';
 import { type Fleet, noteGrown, type Rankings, shapeOf, shapeToldByNumbers } from '../ranking/ranking.ts';
 import type { Several } from '../ranking/several.ts';
 import type { Request } from '../request.ts';
@@ -25,10 +29,29 @@ export const noRoomTogether = (count: number, host: string): FilterRefusal => ({
   message: `no room for ${count} instances on '${host}'`,
 });
 
-/** A host that is full of instances, or of builds, has no room for any of those that keep together: for all it is short of more. */
-export function shortForAll<One extends Obstacle>(obstacle: One, count: number): One {
-  const { code, short } = obstacle;
-  return short !== undefined && FULL_BY_LIMIT.has(code) ? { ...obstacle, short: short + count - 1 } : obstacle;
+/**
+ * What stands in the way of one, said of all that keep together: a host that has no room for any of them, or is full of
+ * instances or of builds, is short of more for all. That each asks for more than units allow is as true of one.
+ */
+export function shortForAll<One extends Obstacle>(
+  obstacle: One,
+  spec: RequestSpec,
+  tree: readonly Provider[],
+  count: number,
+): One {
+  const { code, about, short } = obstacle;
+  if (short === undefined || count === 1) return obstacle;
+  if (FULL_BY_LIMIT.has(code)) return { ...obstacle, short: short + count - 1 };
+  const [root] = tree;
+  if (code !== 'exceeds-capacity' || about === undefined || root === undefined) return obstacle;
+  const { asked, free } = lackOf(about, spec, tree, count);
+  const lacking = asked - free;
+  // Of what is asked beside other groups, or is left over in many places, one may lack more than is counted for all.
+  if (asked === 0 || lacking < short) return obstacle;
+  const message =
+    `${asked} ${about}, which ${count} instances ask together, exceed the most that they can have on '${root.spec.name}'` +
+    `: ${free} (${shortWords(code, lacking)})`;
+  return { ...obstacle, short: lacking, message };
 }
 
 /** Whether a host that is ranked has room for all that must keep together. */

@@ -16,7 +16,7 @@ import { treeOf, type View, type ViewHost } from '../view/view.ts';
 import { factsOf } from '../view/view-hosts.ts';
 import { isMoreInTheWay } from './more-obstacles.ts';
 import { refusedLate } from './refused-late.ts';
-import { NO_ROOM_TOGETHER } from './room-together.ts';
+import { NO_ROOM_TOGETHER, shortForAll } from './room-together.ts';
 
 /** How all hosts stand to a request. */
 export interface Standing {
@@ -35,7 +35,7 @@ export function standing(fleet: Fleet, request: Request, count: number): Standin
   const { rankings, view } = fleet;
   const { current } = shapeOf(fleet, request);
   const late = lateFiltersOf(rankings, request);
-  const refused = refusedByRank(fleet, request);
+  const refused = refusedByRank(fleet, request, count);
   let fits = current.size;
   let isWhole = true;
   if (late.length > 0 || request.spec.instanceGroup !== undefined) {
@@ -54,19 +54,35 @@ export function standing(fleet: Fleet, request: Request, count: number): Standin
  * What the ranking counts of the hosts that it refuses, with those that came nearest: of each it is known whether more stands
  * in its way, which is asked once until it changes, or every time for a member of a group. Filters that are asked late are
  * not: whoever names hosts asks them.
+ * @param count For how many instances at once: the ranking counts what hosts lack for one.
  */
-export function refusedByRank(fleet: Fleet, request: Request): Counted[] {
+export function refusedByRank(fleet: Fleet, request: Request, count = 1): Counted[] {
   const { view } = fleet;
   const shape = shapeOf(fleet, request);
   if (shape.refused === 0) return [];
   const { spec, filters } = shape;
   const inUse = filters.map(({ filter }) => filter);
+  const together = keepsTogether(request.spec) ? count : 1;
   const lacksMore = (root: string): boolean => {
     const host = view.hosts.get(root) as ViewHost;
     const judged = judge(view, filters, spec, host);
-    return judged.obstacle !== null && isMoreInTheWay(inUse, view, request, host, judged);
+    if (judged.obstacle === null) return false;
+    const obstacle = shortForAll(judged.obstacle, spec, treeOf(view, root), together);
+    return isMoreInTheWay(inUse, view, request, host, { ...judged, obstacle }, together);
   };
-  return shape.counted({ lacksMore, isKept: request.spec.instanceGroup === undefined });
+  const counted = shape.counted({ lacksMore, isKept: request.spec.instanceGroup === undefined });
+  if (together === 1) return counted;
+  // Of each reason this looks at one host again.
+  return counted.map(({ nearest, ...reason }) => {
+    if (nearest === undefined || FULL_BY_LIMIT.has(reason.code)) return { ...reason, nearest };
+    const { short = nearest.short } = shortForAll(
+      { ...reason, short: nearest.short },
+      spec,
+      treeOf(view, nearest.root),
+      together,
+    );
+    return { ...reason, nearest: { ...nearest, short } };
+  });
 }
 
 /** The host that came nearest, as the census has it: for whoever goes on with it here; it is no part of messages and records. */
@@ -99,13 +115,13 @@ export function refusedHosts(view: View, reasons: readonly Counted[], unasked: r
 /**
  * What is told of the host that came nearest of all, in words: of one that falls short of that alone, if there is any.
  * Hosts of several cells may have one name.
- * @param options `butLackingMore`: of no host that lacks more.
+ * @param options `butLackingMore`: of no host that lacks more. `count`: for how many instances at once it was counted.
  */
 export function nearestMiss(
   { rankings, view }: Fleet,
   request: Request,
   refused: readonly RefusedHosts[],
-  { butLackingMore = false } = {},
+  { butLackingMore = false, count = 1 } = {},
 ): string | null {
   // Those that hold some of the instances that keep together come nearer than any that hold none.
   const holdingSome = keepsTogether(request.spec) && refused.find(({ code }) => code === NO_ROOM_TOGETHER);
@@ -116,13 +132,14 @@ export function nearestMiss(
     if (tree.length === 0 || fit(request.spec, tree) === null) return null;
     return `${cell}/${host}: room for all but ${short} of the instances`;
   }
+  const together = keepsTogether(request.spec) ? count : 1;
   const near = refused
     .flatMap(({ nearest, ...reason }) => {
       const { cell = '', host = '', short = 0, [NEAR]: found } = (nearest ?? {}) as Partial<Nearest>;
       if (found === undefined) return [];
       const { root, lacksMore = false } = found;
       if (lacksMore && butLackingMore) return [];
-      const share = shareShort(request.spec, reason, short);
+      const share = shareShort(request.spec, reason, short, together);
       return [{ cell, host, root, code: reason.code, short, lacksMore, share }];
     })
     .sort(
@@ -132,7 +149,8 @@ export function nearestMiss(
   const filters = allFiltersFor(rankings.filters, request);
   for (const { cell, host: name, root, code, short, lacksMore } of near) {
     const host = view.hosts.get(root);
-    const obstacle = host === undefined ? null : judge(view, filters, request.spec, host).obstacle;
+    const { obstacle: ofOne } = host === undefined ? { obstacle: null } : judge(view, filters, request.spec, host);
+    const obstacle = ofOne && shortForAll(ofOne, request.spec, treeOf(view, root), together);
     // Where a filter refuses it that was not asked before, it is not what it is short of that stands in the way. Of a limit
     // a host may be short for several at once.
     const isShortOfIt = obstacle?.short === short || FULL_BY_LIMIT.has(code);
@@ -152,8 +170,11 @@ function shareShort(
   { groups }: RequestSpec,
   { code, about = '' }: Pick<RefusedHosts, 'code' | 'about'>,
   short: number,
+  count: number,
 ) {
-  const asked = groups.reduce((sum, { resources }) => sum + (resources[about] ?? 0), 0);
+  // What units do not allow is counted of one.
+  const times = code === 'exceeds-capacity' ? count : 1;
+  const asked = times * groups.reduce((sum, { resources }) => sum + (resources[about] ?? 0), 0);
   const isOfClass = code === 'exceeds-capacity' || code === 'unit-constraint';
   return isOfClass && asked > 0 ? short / asked : Number.MAX_VALUE;
 }

@@ -239,7 +239,8 @@ export function surveyOf(
         );
       } else {
         const { filter } = judged;
-        const obstacle = isTogether ? shortForAll(judged.obstacle, count) : judged.obstacle;
+        const told = judged.obstacle;
+        const obstacle = isTogether ? shortForAll(told, spec, treeOf(view, host.root), count) : told;
         // What another is nearer than is not looked into: only the nearest is told.
         const isNear =
           isThorough &&

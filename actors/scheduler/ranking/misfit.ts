@@ -197,8 +197,9 @@ interface Lack {
  * What all choices that ask for a class ask together, and the most that they can have: each has no more of it than one
  * provider can give, and all of them no more than as many providers as they are. Of equal amounts each provider gives as
  * many as it has room for, and the rest of its room to one that has less.
+ * @param count For how many instances; each of them claims for itself.
  */
-function lackOf(resourceClass: string, spec: RequestSpec, tree: readonly Provider[]): Lack {
+export function lackOf(resourceClass: string, spec: RequestSpec, tree: readonly Provider[], count = 1): Lack {
   const root = tree[0] as Provider;
   /** By the place of a provider in the tree. */
   const rooms: number[] = tree.map(() => 0);
@@ -206,13 +207,14 @@ function lackOf(resourceClass: string, spec: RequestSpec, tree: readonly Provide
   let asked = 0;
   let had = 0;
   const askers = planOf(spec).askers.get(resourceClass) ?? [];
-  for (const { choice, amount, times } of askers) {
+  for (const { choice, amount, times: timesInOne } of askers) {
+    const times = timesInOne * count;
     let most = 0;
     for (let place = 0; place < tree.length; place += 1) {
       const provider = tree[place] as Provider;
       const stock = provider.stocks.get(resourceClass);
       if (stock === undefined || !isMet(choice, provider, root)) continue;
-      const room = roomOf(stock);
+      const room = roomOf(stock, count);
       rooms[place] = room;
       most = Math.max(most, room);
     }
@@ -253,9 +255,9 @@ function shortTogether(
 const isMet = ({ ofEach }: Choice, provider: Provider, root: Provider): boolean =>
   ofEach === null || unmet(ofEach, [provider], root) === null;
 
-/** The most that one claim can have of a provider. */
-const roomOf = ({ capacity, used, inventory }: Stock): number =>
-  Math.max(0, Math.min(Math.floor(capacity) - used, inventory.max_unit));
+/** The most that so many claims can have of a provider. */
+const roomOf = ({ capacity, used, inventory }: Stock, claims: number): number =>
+  Math.max(0, Math.min(Math.floor(capacity) - used, inventory.max_unit * claims));
 
 /** Requests that ask for less than another does; hosts are many, so they are made once. */
 interface Looser {
