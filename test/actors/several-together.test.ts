@@ -182,7 +182,8 @@ test('scheduler - with as much more as a host is said to lack all that keep toge
     const hosts = Array.from({ length: 4 }, (_, n) => ({
       host: `h${n}`,
       has: { VCPU: 8, MEMORY_MB: 64 * below(6) },
-      used: { VCPU: 4 + below(5) },
+      // Of more than it has, where some of it was taken away.
+      used: { VCPU: 4 + below(7) },
     }));
     const view = viewOf(...hosts);
     const seen = survey(view, spec, count);
@@ -205,6 +206,22 @@ test('scheduler - with as much more as a host is said to lack all that keep toge
     }
   }
   assert.ok(alone > 50 && notAlone > 5, `${alone}, ${notAlone}`);
+});
+
+test('scheduler - what is taken beyond what a host has must come too before all that keep together fit', () => {
+  const spec = inAffinity([{ name: '', resources: { VCPU: 4 } }]);
+  const ofTaken = (taken: number, asked: RequestSpec = spec, count = 3) =>
+    survey(viewOf({ host: 'h1', has: { VCPU: 4 }, used: { VCPU: taken } }), asked, count).refused[0]?.nearest;
+  const near = { cell: 'c1', host: 'h1' };
+  assert.equal(
+    [ofTaken(4), ofTaken(6)],
+    [
+      { ...near, short: 12 },
+      { ...near, short: 14 },
+    ],
+  );
+  const ofGroups = inAffinity(['a', 'b'].map((name) => ({ name, resources: { VCPU: 2 } })));
+  assert.equal(ofTaken(6, ofGroups, 1), { ...near, short: 6 }, 'so it is of the groups of one');
 });
 
 test('scheduler - what devices lack for all that keep together is counted by what each of them gives', () => {

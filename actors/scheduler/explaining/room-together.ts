@@ -5,13 +5,12 @@ import { effort, spend } from '../../fitting/effort.ts';
 import { MAX_LOOKS_TO_COUNT, mostTimes, timesIn } from '../../fitting/fit-times.ts';
 import type { RequestSpec } from '../../messages/common.ts';
 import { keepsTogether } from '../../placement/groups.ts';
-import { shortWords } from '../../placement/inventory.ts';
 import type { Provider } from '../../placement/providers.ts';
 import { type FilterRefusal, FULL_BY_LIMIT } from '../filters/filter.ts';
 import { membersAllowed } from '../group-rules.ts';
 import { instancesLeft } from '../instance-room.ts';
 import type { Obstacle } from '../ranking/census.ts';
-import { lackOf } from '../ranking/misfit.ts';
+import { lackOf, shortTogetherWords } from '../ranking/misfit.ts';
 import { type Fleet, noteGrown, type Rankings, shapeOf, shapeToldByNumbers } from '../ranking/ranking.ts';
 import type { Several } from '../ranking/several.ts';
 import type { Request } from '../request.ts';
@@ -44,14 +43,11 @@ export function shortForAll<One extends Obstacle>(
   if (FULL_BY_LIMIT.has(code)) return { ...obstacle, short: short + count - 1 };
   const [root] = tree;
   if (code !== 'exceeds-capacity' || about === undefined || root === undefined) return obstacle;
-  const { asked, free } = lackOf(about, spec, tree, count);
-  const lacking = asked - free;
+  const lack = lackOf(about, spec, tree, count);
   // Of what is asked beside other groups, or is left over in many places, one may lack more than is counted for all.
-  if (asked === 0 || lacking < short) return obstacle;
-  const message =
-    `${asked} ${about}, which ${count} instances ask together, exceed the most that they can have on '${root.spec.name}'` +
-    `: ${free} (${shortWords(code, lacking)})`;
-  return { ...obstacle, short: lacking, message };
+  if (lack.asked === 0 || lack.short < short) return obstacle;
+  const message = shortTogetherWords(code, about, lack, `${count} instances`, root.spec.name);
+  return { ...obstacle, short: lack.short, message };
 }
 
 /** Whether a host that is ranked has room for all that must keep together. */

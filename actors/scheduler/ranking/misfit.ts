@@ -161,7 +161,7 @@ function shortOfClass(spec: RequestSpec, tree: readonly Provider[]): Refusal | n
   for (const resourceClass of planOf(spec).askers.keys()) {
     if (!isAskedTwice(spec, resourceClass)) continue;
     const lack = lackOf(resourceClass, spec, tree);
-    if (lack.asked > lack.free) return shortTogether('exceeds-capacity', resourceClass, lack, tree);
+    if (lack.short > 0) return shortTogether('exceeds-capacity', resourceClass, lack, tree);
   }
   return null;
 }
@@ -172,7 +172,7 @@ function inAll(alone: Refusal, spec: RequestSpec, tree: readonly Provider[]): Re
   if (short === undefined || resourceClass === undefined || !isAskedTwice(spec, resourceClass)) return alone;
   if (code === 'unit-constraint' && !isOfMaximum(alone, spec, tree)) return alone;
   const lack = lackOf(resourceClass, spec, tree);
-  return lack.asked - lack.free > short ? shortTogether(code, resourceClass, lack, tree) : alone;
+  return lack.short > short ? shortTogether(code, resourceClass, lack, tree) : alone;
 }
 
 /** Whether what is refused is too much of a class, rather than too little or between two steps. */
@@ -191,6 +191,8 @@ function isAskedTwice(spec: RequestSpec, resourceClass: string): boolean {
 interface Lack {
   readonly asked: number;
   readonly free: number;
+  /** How much more there must be; 0 or less: there is enough. */
+  readonly short: number;
 }
 
 /**
@@ -206,6 +208,7 @@ export function lackOf(resourceClass: string, spec: RequestSpec, tree: readonly 
   let choices = 0;
   let asked = 0;
   let had = 0;
+  const stocks = new Set<Stock>();
   const askers = planOf(spec).askers.get(resourceClass) ?? [];
   for (const { choice, amount, times: timesInOne } of askers) {
     const times = timesInOne * count;
@@ -214,6 +217,7 @@ export function lackOf(resourceClass: string, spec: RequestSpec, tree: readonly 
       const provider = tree[place] as Provider;
       const stock = provider.stocks.get(resourceClass);
       if (stock === undefined || !isMet(choice, provider, root)) continue;
+      stocks.add(stock);
       const room = roomOf(stock, count);
       rooms[place] = room;
       most = Math.max(most, room);
@@ -230,26 +234,39 @@ export function lackOf(resourceClass: string, spec: RequestSpec, tree: readonly 
       rooms[place] = room % equal;
     }
   }
-  if (served >= choices) return { asked, free: had };
+  if (served >= choices) return { asked, free: had, short: asked - had };
   const others = choices - served;
   if (rooms.length > others) rooms.sort((one, other) => other - one);
   let free = served * equal;
   for (let place = 0; place < others && place < rooms.length; place += 1) free += rooms[place] as number;
-  return { asked, free: Math.min(had, free) };
+  free = Math.min(had, free);
+  return { asked, free, short: asked - free + takenBeyond(stocks) };
 }
 
-function shortTogether(
+/** What is taken of the only one that can give anything, and is not there: so much more must come before any is free. */
+function takenBeyond(stocks: ReadonlySet<Stock>): number {
+  const [only] = stocks;
+  return only === undefined || stocks.size > 1 ? 0 : Math.max(0, only.used - Math.floor(only.capacity));
+}
+
+function shortTogether(code: Refusal['code'], resourceClass: string, lack: Lack, [root]: readonly Provider[]): Refusal {
+  const { id, name } = (root as Provider).spec;
+  const message = shortTogetherWords(code, resourceClass, lack, 'the groups', name);
+  return { code, message, provider: id, resourceClass, short: lack.short };
+}
+
+/** @param askers Who ask for it together. */
+export function shortTogetherWords(
   code: Refusal['code'],
   resourceClass: string,
-  { asked, free }: Lack,
-  [root]: readonly Provider[],
-): Refusal {
-  const { id, name } = (root as Provider).spec;
-  const short = asked - free;
-  const message =
-    `${asked} ${resourceClass}, which the groups ask together, exceed the most that they can have on '${name}'` +
-    `: ${free} (${shortWords(code, short)})`;
-  return { code, message, provider: id, resourceClass, short };
+  { asked, free, short }: Lack,
+  askers: string,
+  host: string,
+): string {
+  return (
+    `${asked} ${resourceClass}, which ${askers} ask together, exceed the most that they can have on '${host}'` +
+    `: ${free} (${shortWords(code, short)})`
+  );
 }
 
 const isMet = ({ ofEach }: Choice, provider: Provider, root: Provider): boolean =>
