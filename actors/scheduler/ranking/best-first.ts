@@ -47,8 +47,11 @@ export interface RankedNow {
   weightOf(slot: number): number;
 }
 
-/** How many hosts are kept at the front at first, and where it is looked at again soon. */
-const AT_FRONT = { first: 3, again: 16 } as const;
+/**
+ * How many hosts are kept at the front at first, where it is looked at again soon, and at most: twice as many as before
+ * where these were used up by changes that were followed.
+ */
+const AT_FRONT = { first: 3, again: 16, most: 128 } as const;
 /** After more changes than this the front is found anew: to follow them costs more, and others took the best of it. */
 const MAX_FOLLOWED = 32;
 
@@ -89,6 +92,7 @@ export class Front {
       if (judged === this.#slots.length) {
         if (this.#isWhole) return found;
         this.#find(among(), Math.max(this.#count, most + SPARE, MORE * judged));
+        this.#count = Math.min(AT_FRONT.most, 2 * this.#count);
         if (judged === this.#slots.length) return found;
       }
       const slot = this.#slots[judged] as number;
@@ -127,16 +131,17 @@ export class Front {
       return;
     }
     if (first === changes.length) return;
-    this.#count = AT_FRONT.again;
+    this.#count = Math.max(AT_FRONT.again, this.#count);
     for (let position = first; position < changes.length; position += 1) this.#note(changes[position] as number);
     this.#trim();
   }
 
   /** Keeps no more than are of use. */
   #trim(): void {
-    if (this.#slots.length <= 2 * AT_FRONT.again) return;
-    this.#slots.length = AT_FRONT.again;
-    this.#weights.length = AT_FRONT.again;
+    const kept = Math.max(AT_FRONT.again, this.#count);
+    if (this.#slots.length <= 2 * kept) return;
+    this.#slots.length = kept;
+    this.#weights.length = kept;
     this.#isWhole = false;
     this.#cut();
   }

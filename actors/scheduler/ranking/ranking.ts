@@ -46,6 +46,7 @@ export interface Rankings {
   /** Whether each shape has a census of what refuses hosts. */
   readonly countsRefusals: boolean;
   readonly shapes: Map<string, Shape>;
+  shapeUsedLast: Shape | null;
   /** Those for which hosts are being ranked, some at a time. */
   readonly forming: Map<string, Shape>;
   /** By what they have in common. */
@@ -99,6 +100,7 @@ export function emptyRankings(weighers: readonly Weigher[], salt: string, option
     maxShapes,
     countsRefusals,
     shapes: new Map(),
+    shapeUsedLast: null,
     forming: new Map(),
     families: new Map(),
     alone: new Map(),
@@ -192,9 +194,7 @@ function knownShape(fleet: Fleet, request: Request, isToldByNumbers: boolean): S
   if (isToldByNumbers && mayHaveFamily(fleet, asked, shape)) return undefined;
   if (shape.member !== null) noteUsed(rankings, shape.member.known);
   catchUp(fleet, shape, ALL_HOSTS);
-  if (shapes.size === 1) return shape;
-  shapes.delete(asked.key);
-  shapes.set(asked.key, shape);
+  if (rankings.shapeUsedLast !== shape) putLast(rankings, asked.key, shape);
   return shape;
 }
 
@@ -255,9 +255,9 @@ export function noteGrown(rankings: Rankings, request: Request, shape: Shape): v
 }
 
 /** Keeps a new ranking, and lets go of those that were used longest ago where there are too many, or too large ones. */
-function keep({ shapes, maxShapes }: Rankings, key: string, shape: Shape): void {
-  shapes.delete(key);
-  shapes.set(key, shape);
+function keep(rankings: Rankings, key: string, shape: Shape): void {
+  const { shapes, maxShapes } = rankings;
+  putLast(rankings, key, shape);
   let ranked = 0;
   for (const one of shapes.values()) ranked += takenBy(one);
   for (const [oldest, one] of shapes) {
@@ -267,6 +267,12 @@ function keep({ shapes, maxShapes }: Rankings, key: string, shape: Shape): void 
   }
 }
 
+function putLast(rankings: Rankings, key: string, shape: Shape): void {
+  rankings.shapes.delete(key);
+  rankings.shapes.set(key, shape);
+  rankings.shapeUsedLast = shape;
+}
+
 const takenBy = ({ size, weighings }: Shape): number => size + FOR_EACH_WEIGHING * weighings;
 
 /** All hosts by their numbers, as they are now. */
@@ -274,6 +280,7 @@ function slotsOf(rankings: Rankings, view: View): Slots {
   if (rankings.slots?.isOf(view) !== true) {
     rankings.slots = new Slots(rankings.salt, view);
     rankings.shapes.clear();
+    rankings.shapeUsedLast = null;
     rankings.forming.clear();
     rankings.families.clear();
     rankings.alone.clear();
