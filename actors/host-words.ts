@@ -5,6 +5,18 @@ import type { HostState } from './messages/scheduler.ts';
 /** Why a host is disabled when nobody said why. */
 export const BY_OPERATOR = 'by an operator';
 
+/** `disabled: new disk`, `disabled by an operator`. */
+export const disabledWords = (reason: string): string =>
+  reason === BY_OPERATOR ? `disabled ${reason}` : `disabled: ${reason}`;
+
+/** Whether a host that is away is disabled when it is back: of one that is down its reason says why. */
+export const comesBackDisabled = ({
+  state,
+  reason,
+  disabled,
+}: Pick<HostState, 'state'> & { reason?: string | undefined; disabled?: true | undefined }): boolean =>
+  disabled === true || (state === 'down' && reason !== undefined);
+
 /**
  * `set aside: 5 builds in a row failed`, `disabled by an operator`.
  * @param when Said of the state, before the reason, which may be long: `, since 13:00`.
@@ -15,6 +27,7 @@ export function hostStateWords(
 ): string {
   const words = state.replace('-', ' ');
   if (reason === undefined) return `${words}${when}`;
-  if (reason !== BY_OPERATOR) return `${words}${when}: ${reason}`;
-  return state === 'disabled' ? `${words} ${reason}${when}` : `${words}${when}, and disabled ${reason}`;
+  // Why it is silent, nobody knows.
+  if (state === 'down') return `${words}${when}, and ${disabledWords(reason)}`;
+  return reason === BY_OPERATOR ? `${words} ${reason}${when}` : `${words}${when}: ${reason}`;
 }

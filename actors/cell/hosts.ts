@@ -4,6 +4,7 @@ import { type ComputeServiceEvent, type ComputeServiceState, computeService } fr
 import { begin, type Effect, revive, step } from '../../machines/step.ts';
 import type { SteadyTime } from '../actor.ts';
 import { afterFailure, afterSuccess } from '../failure-memory.ts';
+import { disabledWords } from '../host-words.ts';
 import type { FailureMemory, HostState, HostStats } from '../messages/scheduler.ts';
 
 type ServiceSnapshot = ReturnType<typeof begin<typeof computeService>>['snapshot'];
@@ -177,8 +178,10 @@ export function viewOfHost(entry: Host): HostState {
     ...(entry.revision === 0 ? {} : { revision: entry.revision }),
   };
   if (state === 'aside') return { host, provider, state: 'set-aside', ...rest, ...told };
-  if (state === 'fenced') return { host, provider, state, reason: fencedWords(entry), ...told };
-  return { host, provider, state, ...(disabledReason === null ? {} : { reason: disabledReason }), ...told };
+  const isAlsoDisabled = disabledReason !== null && isAway(entry);
+  const also = isAlsoDisabled ? { disabled: true as const } : {};
+  if (state === 'fenced') return { host, provider, state, reason: fencedWords(entry), ...also, ...told };
+  return { host, provider, state, ...(disabledReason === null ? {} : { reason: disabledReason }), ...also, ...told };
 }
 
 /** Of how many that the cell did not order it is told which: a host must fit a page. */
@@ -204,12 +207,14 @@ function statsOf({ instances, building, ordered, metrics }: Host): HostStats {
 const MOST_NAMED = 3;
 
 /** What there is to know of a fenced host. */
-function fencedWords({ clearing }: Host): string {
+function fencedWords({ clearing, service }: Host): string {
+  const { disabledReason } = service.context;
+  const then = disabledReason === null ? '' : `, and is then ${disabledWords(disabledReason)}`;
   const stated = 'an operator has stated that nothing runs there';
-  if (clearing.length === 0) return `${stated}; it comes back when its compute is started anew`;
+  if (clearing.length === 0) return `${stated}; it comes back when its compute is started anew${then}`;
   const named = clearing.slice(0, MOST_NAMED).map(({ instance, attempt }) => `${instance} attempt ${attempt}`);
   const more = clearing.length > MOST_NAMED ? ` and ${clearing.length - MOST_NAMED} more` : '';
-  return `${stated}, and its compute, started anew, has ${named.join(', ')}${more}: it comes back when they are destroyed`;
+  return `${stated}, and its compute, started anew, has ${named.join(', ')}${more}: it comes back when they are destroyed${then}`;
 }
 
 /** Takes note of what came of a build on a host, for or against it. */

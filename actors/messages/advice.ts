@@ -65,6 +65,8 @@ export const Advice = Type.Object({
   instancesTogether: Type.Optional(Type.Integer()),
   /** Not every host was searched to the end: it may fit on more. */
   partly: Type.Optional(Type.Literal(true)),
+  /** Of hosts out of service: they are disabled, too, and have to be enabled. */
+  disabled: Type.Optional(Type.Literal(true)),
   /** When the first of those hosts comes back by itself, ms since the epoch. */
   until: Type.Optional(Type.Number()),
   /**
@@ -232,7 +234,7 @@ function changeWords(advice: Advice, till: (at: number) => string): string {
     case 'another-cell':
       return `outside cell ${about} it would have had ${many} to go to`;
     case 'host-state': {
-      const state = about.replace('-', ' ');
+      const state = `${about.replace('-', ' ')}${advice.disabled === true ? ' and disabled' : ''}`;
       const when = until === undefined ? '' : ` ${till(until)}`;
       const inAll = hosts === 1 ? '' : ` (one of ${least}${hosts} such hosts)`;
       const are = `that ${hosts === 1 ? 'is' : 'are'} ${state}`;

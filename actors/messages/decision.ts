@@ -138,6 +138,8 @@ export const GroupHeld = Type.Object({
   ...Place,
   /** How the host is: `down`, `disabled`, `set-aside` or `fenced`. */
   state: Type.String(),
+  /** It is disabled, too, when it is back. */
+  disabled: Type.Optional(Type.Literal(true)),
   /** How many of its instances hold it there. */
   members: Type.Integer(),
   /** The first few of them; none where that was not asked, or nobody told. */

@@ -58,6 +58,8 @@ export const HostState = Type.Object({
   ]),
   /** Why it is not up; of one that is down, why it is disabled when it comes back. */
   reason: Type.Optional(Type.String()),
+  /** Of one that is down or fenced: it is disabled when it comes back. */
+  disabled: Type.Optional(Type.Literal(true)),
   /** When it comes back by itself, ms since the epoch. */
   until: Type.Optional(Type.Number()),
   /** Absent when no build failed there lately. */

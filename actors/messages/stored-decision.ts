@@ -113,6 +113,8 @@ export const StoredDecision = Type.Object({
   held: Type.Optional(
     Type.Tuple([Type.String(), Type.String(), Type.String(), Type.Integer(), Type.Array(Type.String())]),
   ),
+  /** `disabled` of `groupHeld`. */
+  off: Type.Optional(Type.Literal(true)),
   /** `freedBy` of `groupHeld`, where it is not both. */
   free: Type.Optional(Type.Array(Type.String())),
   /** `onNamed`. */
@@ -322,9 +324,13 @@ function runsOutFields({ instances, of, hosts, classes, rules = [] }: Told<RunsO
   ];
 }
 
-function heldFields({ group, cell, host, state, members, named, freedBy }: Told<GroupHeld>): string[] {
+function heldFields({ group, cell, host, state, disabled, members, named, freedBy }: Told<GroupHeld>): string[] {
   const held = `"held":${JSON.stringify([group, `${cell}/${host}`, state, members, named])}`;
-  return freedBy?.length === 1 ? [held, `"free":${JSON.stringify(freedBy)}`] : [held];
+  return [
+    held,
+    ...(disabled === true ? ['"off":true'] : []),
+    ...(freedBy?.length === 1 ? [`"free":${JSON.stringify(freedBy)}`] : []),
+  ];
 }
 
 /** The fields for the names, as many as there is room for. */
@@ -391,7 +397,7 @@ export function unpackDecision(stored: StoredDecision): Decision {
         ...{ about, asked, most },
         ...(onOne === undefined ? {} : { onOne: true as const }),
       })),
-      groupHeld: held && heldOf(held, free),
+      groupHeld: held && heldOf(held, free, stored.off),
       onNamed: on && { told: on.map((one) => ({ ...placeOf(one[0]), ...onNamedOf(one) })) },
       chosen: g === undefined ? undefined : placeOf(g),
     }),
@@ -428,11 +434,12 @@ function runsOutOf(out: StoredDecision['out'], byRules: StoredDecision['rules'])
 function heldOf(
   [group, where, state, members, named]: NonNullable<StoredDecision['held']>,
   free: StoredDecision['free'],
+  disabled: StoredDecision['off'],
 ): GroupHeld {
   // Of a later version nothing may be known of what frees it.
   const known = free?.filter((one) => one === 'host' || one === 'members') ?? [];
   const freedBy = known.length > 0 ? known : ['host' as const, 'members' as const];
-  return { group, ...placeOf(where), state, members, named, freedBy };
+  return { group, ...placeOf(where), state, ...present({ disabled }), members, named, freedBy };
 }
 
 function placeOf(text: string): { cell: string; host: string } {

@@ -1,6 +1,7 @@
 // Performs what `cellwright host` was asked for, by the API.
 
 import { likeWords, mostLike } from '../../actors/alike.ts';
+import { disabledWords } from '../../actors/host-words.ts';
 import type { HostState } from '../../actors/messages/scheduler.ts';
 import { present } from '../../actors/present.ts';
 import { allPages } from '../audit/pages.ts';
@@ -134,5 +135,7 @@ function setWords({ cell, host, state, disabled }: HostAnswer, what: Setting): s
 /** `h1  set-aside until 2026-03-01T10:31:07.000Z: 5 builds in a row failed ...` */
 export function lineOf({ host, state, reason, until }: HostState): string {
   const till = until === undefined ? '' : ` until ${new Date(until).toISOString()}`;
-  return `${host}  ${state}${till}${reason === undefined ? '' : `: ${oneLine(reason)}`}`;
+  if (reason === undefined) return `${host}  ${state}${till}`;
+  const why = oneLine(reason);
+  return `${host}  ${state}${till}${state === 'down' ? `, and ${disabledWords(why)}` : `: ${why}`}`;
 }

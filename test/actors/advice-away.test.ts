@@ -38,6 +38,19 @@ test('scheduler - of several hosts that are away as many are named as are needed
   assert.equal(namedFor(2, { host: 'd' }), [[3, 'c1/a', undefined]], 'with the one that is there it is enough');
 });
 
+test('scheduler - of hosts that are away and disabled it is said that they have to be enabled, too', () => {
+  const spec = { groups: [{ name: '', resources: { VCPU: 8 } }], groupPolicy: 'none' as const };
+  const told = (...hosts: HostWords[]) => survey(viewOf(...hosts), spec, 1).advice.map(words);
+  const down = { host: 'a', state: 'down', reason: 'new disk' } as const;
+  assert.equal(told(down), ['with c1/a, which is down and disabled, it would fit']);
+  const fenced = { host: 'b', state: 'fenced', reason: 'nothing runs there', disabled: true } as const;
+  assert.equal(told(fenced), ['with c1/b, which is fenced and disabled, it would fit']);
+  assert.equal(told(down, { host: 'c', state: 'down' }), [
+    'with c1/c, which is down, it would fit',
+    'with c1/a, which is down and disabled, it would fit',
+  ]);
+});
+
 test('scheduler - those with most room are named first, but those before that come back first by themselves', () => {
   const view = viewOf(
     { host: 'a', has: { VCPU: 2 }, state: 'disabled' },

@@ -361,6 +361,21 @@ test('hosts - a fenced host is given nothing, and in its old life only made to c
   assert.is(viewOfHost(on.state.hosts.get('h1') as never).state, 'fenced');
 });
 
+test('hosts - of one that is down or fenced it is told that it is disabled when it comes back', () => {
+  const { on, silence, fence } = desk();
+  const seen = () => {
+    const { state, reason, disabled } = viewOfHost(on.state.hosts.get('h1') as never);
+    return [state, reason, disabled];
+  };
+  on.tell({ type: 'set-host', ask: 1, host: 'h1', enabled: false, reason: 'new disk' }, 'gateway/g');
+  assert.equal(seen(), ['disabled', 'new disk', undefined]);
+  silence('h1');
+  assert.equal(seen(), ['down', 'new disk', true]);
+  fence('h1');
+  const stated = 'an operator has stated that nothing runs there; it comes back when its compute is started anew';
+  assert.equal(seen(), ['fenced', `${stated}, and is then disabled: new disk`, true]);
+});
+
 test('hosts - a fenced host that comes back in a new life is in service when it has destroyed what it had', () => {
   const { on, activate, silence, fence, hostOf, view, survives } = desk();
   const names = ['i1', 'i2', 'i3', 'i4'];

@@ -66,8 +66,8 @@ test('filters - the state of the service: why a host is out of it is said, and u
     [resting?.code, resting?.message],
     ['host-set-aside', "host 'h2' is set aside: 5 builds in a row failed"],
   );
-  const unknown = told('h3', 'down', { reason: 'its power is off' });
-  assert.is(unknown?.message, "host 'h3' is down: its power is off", 'also before placement has told of it');
+  const unknown = told('h3', 'down', { reason: 'new disk' });
+  assert.is(unknown?.message, "host 'h3' is down, and disabled: new disk", 'also before placement has told of it');
 });
 
 test('filters - aggregates: of each list the host is in one, and it is in none of those that are closed', () => {

@@ -87,6 +87,15 @@ test('held groups - what is said frees it: the host comes back, or the members a
   }
 });
 
+test('held groups - of a host that is down and disabled it is said that it has to be enabled, too', () => {
+  const on = held(2);
+  on.tellHost({ host: 'h1', state: 'down', reason: 'new disk' });
+  const { reason, held: told } = failureOn(on, specOf(1));
+  const until = 'until that host is back and enabled, or is fenced and they are deleted';
+  assert.ok(reason.includes(`c1/h1, which is down and disabled, by db-0 and db-1, ${until}; `), reason);
+  assert.is(told?.disabled, true);
+});
+
 test('held groups - of many members some are named, the rest are counted', () => {
   const { reason, held: told } = failureOn(held(7), specOf(1));
   assert.match(reason, /, by db-0, db-1, db-2, db-3, db-4 and 2 more, until /);

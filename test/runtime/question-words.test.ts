@@ -397,11 +397,13 @@ test('words - where no host is known nothing is counted, and of one that waits i
 test('words - in a list of hosts what a driver said on several lines stands in one', () => {
   const host = { host: 'h1', provider: 'p', state: 'set-aside' as const, until: 0, reason: 'no disk\n  is left' };
   assert.is(lineOf(host), 'h1  set-aside until 1970-01-01T00:00:00.000Z: no disk is left');
+  const down = { host: 'h2', provider: 'p', state: 'down' as const, reason: 'new\ndisk', disabled: true as const };
+  assert.is(lineOf(down), 'h2  down, and disabled: new disk');
 });
 
 test('words - of a host that is not up that is said, also where the instance is on it', () => {
   const hostsNotUp = [
-    { host: 'h1', state: 'down' as const, reason: 'no word' },
+    { host: 'h1', state: 'down' as const, reason: 'new disk' },
     { host: 'h2', state: 'disabled' as const },
   ];
   const web = { instance: 'web', request: 'web', state: 'active', cell: 'c1', host: 'h1', hostsNotUp };
@@ -410,7 +412,7 @@ test('words - of a host that is not up that is said, also where the instance is 
     whyNotWords({ id: 'web', cell, host, there: host === 'h1', then, now }, web, false).slice(1, -2);
   assert.match(
     linesOf('c1', 'h1').join(),
-    /^its host c1\/h1 is down: no word: whether the instance runs there is not known /,
+    /^its host c1\/h1 is down, and disabled: new disk: whether the instance runs there is not known /,
   );
   assert.equal(linesOf('c1', 'h2'), ['host c1/h2 is disabled; it keeps what it has']);
   assert.equal(linesOf('c2', 'h2'), []);

@@ -20,6 +20,9 @@ export interface HostWords {
   readonly cell?: string;
   readonly host?: string;
   readonly state?: HostState['state'];
+  /** What its cell says beside that. */
+  readonly reason?: string;
+  readonly disabled?: true;
   /** Totals by class. */
   readonly has?: Readonly<Record<string, number>>;
   readonly used?: Readonly<Record<string, number>>;
@@ -96,8 +99,9 @@ export function tellHost(view: View, words: HostWords): void {
 /** What the cell of a host says of it. */
 export function toldOf(words: HostWords): HostState {
   const { host = 'h1', state = 'up', instances = 0, builds = 0, ordered, metrics, failures } = words;
+  const { reason, disabled } = words;
   const stats = { instances, builds, ...present({ ordered, metrics }) };
-  return { host, provider: `p-${host}`, state, stats, ...present({ failures }) };
+  return { host, provider: `p-${host}`, state, stats, ...present({ failures, reason, disabled }) };
 }
 
 export function viewOf(...hosts: readonly HostWords[]): View {

@@ -6,6 +6,7 @@ import { fit } from '../../fitting/fit.ts';
 import type { InstanceGroup } from '../../messages/common.ts';
 import { keepsTogether } from '../../placement/groups.ts';
 import type { Provider } from '../../placement/providers.ts';
+import { present } from '../../present.ts';
 import type { ViewHost } from '../view/view.ts';
 import { type Adviser, changesOf, note, roomsWith } from './adviser.ts';
 import { considerAmounts, MAX_LOOKS_ON_ONE } from './amounts.ts';
@@ -27,9 +28,10 @@ import { add, roomOn, rootOfTree, silencedOf } from './rooms.ts';
 export function considerAway(adviser: Adviser, host: ViewHost, tree: readonly Provider[]): void {
   const times = roomOn(adviser, adviser.spec, tree);
   if (times === 0) return;
-  // Those that are set aside come back by themselves; the others need an operator.
-  const cost = host.state === 'set-aside' ? 0.4 : 0.8;
-  const change = { advice: { code: 'host-state' as const, about: host.state }, cost };
+  const { state, disabled } = host;
+  // Those that are set aside come back by themselves; the others need an operator, and some of them twice.
+  const cost = state === 'set-aside' ? 0.4 : disabled === true ? 0.9 : 0.8;
+  const change = { advice: { code: 'host-state' as const, about: state, ...present({ disabled }) }, cost };
   const { room, away } = roomsWith(adviser, change);
   away.push({ host: `${host.cell}/${host.host}`, times, until: host.until });
   add(room, times, silencedOf(adviser, tree));

@@ -6,6 +6,7 @@ import type { RequestSpec } from '../../messages/common.ts';
 import type { GroupHeld } from '../../messages/decision.ts';
 import type { Located } from '../../messages/placement.ts';
 import { keepsTogether, nameOf } from '../../placement/groups.ts';
+import { present } from '../../present.ts';
 import { placementAddress, placementShardOf } from '../../routing.ts';
 import { wakeId } from '../../wakes.ts';
 import type { Work } from '../state.ts';
@@ -39,7 +40,9 @@ export function groupHeld(
   const host = view.hosts.get(root);
   const members = toldOn(view.groups, group.id, root);
   if (host === undefined || host.state === 'up' || members === 0 || others.length > 0) return undefined;
-  return { group: nameOf(group), cell: host.cell, host: host.host, state: host.state, members, named: [], freedBy };
+  const { cell, state, disabled } = host;
+  const place = { cell, host: host.host, state, ...present({ disabled }) };
+  return { group: nameOf(group), ...place, members, named: [], freedBy };
 }
 
 /** Finds out who the members are that hold a group, and goes on without where that is not told. */
@@ -71,11 +74,11 @@ export function membersTold(work: Work, { ask, members = [] }: Pick<Located, 'as
 
 /** `instance group 'db' is held on c1/h1, which is down, by db-0 and db-1, until that host is back, or is fenced and they are deleted`. */
 export function heldWords(held: GroupHeld): string {
-  const { group, cell, host, state, members: told, named, freedBy = ['host', 'members'] } = held;
+  const { group, cell, host, state, disabled, members: told, named, freedBy = ['host', 'members'] } = held;
   // Those that are named are told later than how many there are.
   const members = Math.max(told, named.length);
-  const where = `instance group '${group}' is held on ${cell}/${host}, which is ${state.replace('-', ' ')}`;
-  const back = state === 'disabled' ? 'enabled' : 'back';
+  const where = `instance group '${group}' is held on ${cell}/${host}, which is ${state.replace('-', ' ')}${disabled === true ? ' and disabled' : ''}`;
+  const back = state === 'disabled' ? 'enabled' : disabled === true ? 'back and enabled' : 'back';
   const gone = members === 1 ? 'it is deleted' : 'they are deleted';
   const until = [
     ...(freedBy.includes('host') ? [`that host is ${back}`] : []),

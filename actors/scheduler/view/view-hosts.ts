@@ -2,6 +2,7 @@
 // claims are on their way to be built there; and the passing of time, which makes some of it count less.
 
 import type { Allocation } from '../../../machines/instance-build.ts';
+import { comesBackDisabled } from '../../host-words.ts';
 import type { HostState, HostStats, HostsChanged, HostsPage } from '../../messages/scheduler.ts';
 import type { Provider } from '../../placement/providers.ts';
 import type { Times } from '../../times.ts';
@@ -11,6 +12,7 @@ import { noteChange, type View, type ViewHost } from './view.ts';
 
 export function learnHost(view: View, cell: string, told: HostState): void {
   const { host, provider: root, state, reason, failures, stats = NO_STATS, until } = told;
+  const disabled = comesBackDisabled(told) || undefined;
   const known = view.hosts.get(root);
   const isSame =
     known !== undefined &&
@@ -18,11 +20,12 @@ export function learnHost(view: View, cell: string, told: HostState): void {
     known.cell === cell &&
     known.host === host &&
     known.reason === reason &&
+    known.disabled === disabled &&
     known.until === until &&
     known.failures?.weight === failures?.weight &&
     known.failures?.at === failures?.at;
   if (isSame && sameStats(known.stats, stats)) return;
-  view.hosts.set(root, { cell, host, root, state, reason, stats, failures, until });
+  view.hosts.set(root, { cell, host, root, state, reason, disabled, stats, failures, until });
   if (known?.cell !== cell) {
     count(view, cell, 1);
     if (known !== undefined) count(view, known.cell, -1);

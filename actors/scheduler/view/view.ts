@@ -21,6 +21,8 @@ export interface ViewHost {
   readonly failures: FailureMemory | undefined;
   /** Why it is out of service. */
   readonly reason?: string | undefined;
+  /** Whether it is disabled when it is back. */
+  readonly disabled?: true | undefined;
   /** When it comes back by itself, ms since the epoch. */
   readonly until?: number | undefined;
 }
