@@ -2,7 +2,7 @@
 // callers at once.
 
 import type { Clock } from './clock.ts';
-import { CellwrightError } from './errors.ts';
+import { CellwrightError, TimeoutError } from './errors.ts';
 import { sleep } from './pause.ts';
 import type { Random } from './random.ts';
 
@@ -19,18 +19,24 @@ function comeBackMs({ retryAfterMs = UNTOLD_MS }: CellwrightError, tries: number
 /**
  * Calls again as long as the one who is called is overloaded, and has not taken the call, and there is time.
  * @param call Is told how much of the time is left, ms.
- * @throws What the call throws; when the time is over, that it is overloaded.
+ * @throws What the call throws; when the time is over, that it is overloaded, or, if it is being called then, that it has not
+ * answered, and what it said before.
  */
 export async function untilTaken<Answer>(
   call: (leftMs: number) => Promise<Answer>,
   { clock, random, limitMs }: { clock: Clock; random: Random; limitMs: number },
 ): Promise<Answer> {
   const deadline = clock.monotonic() + limitMs;
+  let said: string | undefined;
   for (let tries = 0; ; tries += 1) {
     try {
       return await call(Math.max(0, deadline - clock.monotonic()));
     } catch (error) {
+      if (error instanceof TimeoutError && said !== undefined) {
+        throw new TimeoutError('', limitMs, `${error.message}; before that it said: ${said}`);
+      }
       if (!(error instanceof CellwrightError) || error.code !== 'overloaded') throw error;
+      said = error.message;
       const pauseMs = comeBackMs(error, tries, random);
       if (clock.monotonic() + pauseMs >= deadline) throw error;
       await sleep(clock, pauseMs);

@@ -9,13 +9,17 @@ import { wakeId } from '../wakes.ts';
 import { askWhere, companyOf, isEnough, learnRoots, namesOthers } from './locating.ts';
 import type { Company } from './request.ts';
 import type { Asker, Locating, Question, Work } from './state.ts';
+import { silencedIn } from './view/silence.ts';
 
 /** Said of more questions than are taken up at one time. */
 export const TOO_MANY = 'too many such questions are under way';
 
 /** How many questions may wait at one time. */
 const MAX_WAITING = 16;
-/** How often a question is said again before whoever asked, who gives up after eight seconds, is told that nobody knows. */
+/**
+ * How often a question is said again before whoever asked, who gives up after eight seconds, is told that nobody knows. Where
+ * only those have not answered of whom nothing was heard lately, that is told at once.
+ */
 const MAX_REPEATS = 2;
 
 export const QUESTION_WAKE = 'question';
@@ -55,7 +59,7 @@ export function sayQuestionAgain(work: Work, ask: number): void {
   if (question === undefined) return;
   if (answerQuestion(work, question)) return;
   question.repeats += 1;
-  if (question.repeats > MAX_REPEATS) {
+  if (question.repeats > MAX_REPEATS || isForSilent(work, question.locating)) {
     questions.delete(ask);
     return question.decline(work, notToldWords(question.locating));
   }
@@ -79,6 +83,12 @@ function answerQuestion(work: Work, { locating, spec, then }: Question): boolean
   work.turn.cancelWake(wakeId(QUESTION_WAKE, locating.ask));
   then(work, companyOf(spec, locating));
   return true;
+}
+
+/** Whether all who have not answered are silent. */
+function isForSilent({ state: { view } }: Work, { waiting }: Locating): boolean {
+  const { shards } = silencedIn(view);
+  return [...waiting].every((shard) => shards.has(shard));
 }
 
 function notToldWords({ waiting }: Locating): string {

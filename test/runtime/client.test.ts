@@ -215,6 +215,7 @@ test('client - the time to wait is not begun anew for one who was overloaded at 
     failureOf(() => client.fit({ resources: { VCPU: 1 } })),
   );
   assert.ok(failure instanceof TimeoutError);
+  assert.match(failure.message, /^'cw\.api\.fit' did not answer .*; before that it said: not now$/);
   assert.is(clock.monotonic() - from, 10_000);
 });
 
