@@ -112,11 +112,24 @@ test('alternates - of hosts that are asked more than the ranking goes by, it is 
   assert.equal(furtherOf({ spec }), [{ furtherInCell: 2 }]);
   assert.equal(furtherOf({ spec: { ...spec, tree: { noneOf: ['p-h2'] } } }), [{}]);
   assert.equal(furtherOf({ spec: { ...spec, instanceGroup: { id: 'g', policy: 'affinity' } } }), [{}]);
-  assert.equal(furtherOf({ spec }, 20), [{}], 'no more can be asked for');
+  assert.equal(furtherOf({ spec }, 20), [{ furtherInCell: 0, furtherElsewhere: 0 }]);
   const apart = { spec: { ...spec, instanceGroup: { id: 'g', policy: 'anti-affinity' as const } } };
   assert.equal(furtherOf(apart), [{ furtherInCell: 2 }]);
   for (let n = 0; n < 65; n += 1) learnMembers(view.groups, `p-far-${n}`, { g: 1 }, undefined);
   assert.equal(furtherOf(apart), [{}], 'its members are on too many hosts to look at');
+});
+
+test('alternates - of whoever asked for as many as may be, it is said whether other cells have hosts', () => {
+  const furtherOf = (inCell: number) => {
+    const own = Array.from({ length: inCell }, (_, n) => ({ host: `h${n}`, cell: 'c1' }));
+    const view = viewOf(...own, { host: 'k1', cell: 'c2' });
+    const fleet = { rankings: emptyRankings(DEFAULT_WEIGHERS, 's'), view };
+    const chosen = [{ cell: 'c1', host: 'h0', provider: 'p-h0', allocations: [] }];
+    return furtherHosts(fleet, { spec }, chosen, alternatesFor(fleet, { spec }, chosen, 20), 20);
+  };
+  assert.equal(furtherOf(4), [{ furtherInCell: 0, furtherElsewhere: 1 }]);
+  assert.equal(furtherOf(21), [{ furtherInCell: 0, furtherElsewhere: 1 }]);
+  assert.equal(furtherOf(22), [{}], 'no more can be asked for');
 });
 
 test('alternates - hosts that are at a limit come after those that may have several more', () => {

@@ -36,7 +36,7 @@ export function furtherHosts(
   const { where, spec } = request;
   const isAskedMore = lateFiltersOf(fleet.rankings, request).some(({ filter }) => filter !== cells);
   const members = membersOf(fleet.view, spec);
-  if (wanted >= MAX_ALTERNATES || isAskedMore || keepsTogether(spec) || members.length > MAX_LOOKED_AT) {
+  if (isAskedMore || keepsTogether(spec) || members.length > MAX_LOOKED_AT) {
     return chosen.map(() => ({}));
   }
   const shape = shapeOf(fleet, request);
@@ -50,7 +50,9 @@ export function furtherHosts(
     const open = openIn(cell);
     const own = current.has(provider) && !full.includes(provider) ? 1 : 0;
     const furtherInCell = open - own - (alternates[position] as readonly Selection[]).length;
-    return furtherInCell > 0 ? { furtherInCell } : { furtherInCell, furtherElsewhere: openInCells - open };
+    if (furtherInCell <= 0) return { furtherInCell, furtherElsewhere: openInCells - open };
+    // Of one that was given as many as may be asked for, others of its cell are no help.
+    return wanted >= MAX_ALTERNATES ? {} : { furtherInCell };
   });
 }
 
