@@ -38,6 +38,9 @@ const RUNNERS_UP = 2;
  */
 const MAX_LOOKED_AT = 64;
 
+/** How many names of hosts that a request names are kept in the record of an instance. */
+const MAX_HOST_NAMES = 8;
+
 type Writable<T> = { -readonly [Key in keyof T]: T[Key] };
 
 /** A record that is not finished: how it ends is not in it yet. */
@@ -56,7 +59,7 @@ export function emptyDraft({ where }: Pick<Request, 'where'>): Draft {
     alternatesAsked: undefined,
     furtherInCell: undefined,
     furtherElsewhere: undefined,
-    where: withoutHostNames(where),
+    where,
     hosts: 0,
     fits: 0,
     refused: [],
@@ -78,15 +81,6 @@ export function emptyDraft({ where }: Pick<Request, 'where'>): Draft {
     silentShards: [],
     shards: undefined,
   };
-}
-
-/** The names of hosts are kept with the request, and not again in the record of each of its instances. */
-function withoutHostNames(where: Request['where']): Request['where'] {
-  if (where?.origins?.hosts === undefined && where?.origins?.avoidHosts === undefined) return where;
-  const { origins, ...others } = where;
-  const { hosts: _, avoidHosts: __, ...ofAggregates } = origins;
-  const kept = Object.keys(ofAggregates).length === 0 ? others : { ...others, origins: ofAggregates };
-  return Object.keys(kept).length === 0 ? undefined : kept;
 }
 
 /**
@@ -181,6 +175,19 @@ export function noteFurther(draft: Draft, { furtherInCell, furtherElsewhere }: F
 }
 
 /**
+ * The names of hosts that a request names are kept with it for as long as it has none. Of an instance that has a host
+ * nothing else tells them: in its record they are kept, if they are few.
+ */
+function withoutHostNames(where: Request['where'], most: number): Request['where'] {
+  if (where?.origins === undefined) return where;
+  const { origins, ...others } = where;
+  const { hosts = [], avoidHosts = [], ...ofAggregates } = origins;
+  if (hosts.length + avoidHosts.length <= most) return where;
+  const kept = Object.keys(ofAggregates).length === 0 ? others : { ...others, origins: ofAggregates };
+  return Object.keys(kept).length === 0 ? undefined : kept;
+}
+
+/**
  * The finished record, as it is kept.
  * @param wanted How many alternates were asked for.
  */
@@ -195,6 +202,7 @@ export function decided(
   draft.at = at;
   draft.scheduler = scheduler;
   draft.chosen = chosen ?? undefined;
+  draft.where = withoutHostNames(draft.where, chosen === null ? 0 : MAX_HOST_NAMES);
   draft.alternates = alternates.map(({ host }) => host);
   draft.alternatesAsked = alternates.length < wanted ? wanted : undefined;
   return packDecision(draft);

@@ -7,8 +7,8 @@ import { present } from '../../actors/present.ts';
 import type { BuildRequest } from './requests.ts';
 
 /**
- * What was asked for. `alternates`, `count`, `wait` and `payload` are not known any more; and a host in `placement` of an
- * instance that has a host is told by the id of its provider where nothing else names it.
+ * What was asked for. `alternates`, `count`, `wait` and `payload` are not known any more; and of an instance that has a host,
+ * where `placement` named many hosts, one is told by the id of its provider where nothing else names it.
  */
 export type Asked = Omit<BuildRequest, 'id' | 'count' | 'alternates' | 'wait' | 'payload'>;
 
@@ -120,8 +120,8 @@ function placementWords(placement: NonNullable<Asked['placement']> = {}): string
     ...listWords('not in zone', avoidZones, ' or '),
     ...listWords('in aggregate', aggregates, ' or '),
     ...listWords('not in aggregate', avoidAggregates, ' or '),
-    ...listWords('on host', hosts, ' or '),
-    ...listWords('not on host', avoidHosts, ' or '),
+    ...hostWords('on host', hosts),
+    ...hostWords('not on host', avoidHosts),
     ...listWords('with instance', sameHostAs, ' or '),
     ...listWords('on no host with instance', differentHostFrom, ' or '),
     ...(hinted.length === 0 ? [] : [`hints ${some(hinted)}`]),
@@ -134,6 +134,17 @@ function instanceGroupWords({ name, policy, maxPerHost = 1 }: NonNullable<Asked[
 
 const listWords = (what: string, all: readonly string[] = [], between = ', '): string[] =>
   all.length === 0 ? [] : [`${what} ${some(all, between)}`];
+
+/** Ids of providers tell people nothing: of hosts without a name it is said how many they are. */
+function hostWords(what: string, hosts: readonly string[] = []): string[] {
+  const named = hosts.filter((one) => one.includes('/'));
+  const others = hosts.length - named.length;
+  if (others === 0) return listWords(what, hosts, ' or ');
+  const told = named.slice(0, MOST_OF_LIST);
+  const more = hosts.length - told.length;
+  const hidden = others < more ? 'more' : `whose ${others === 1 ? 'name is' : 'names are'} not on record`;
+  return [`${what} ${[...told, `${more} ${hidden}`].join(' or ')}`];
+}
 
 function some(all: readonly string[], between = ', '): string {
   if (all.length <= MOST_OF_LIST + 1) return all.join(between);

@@ -154,6 +154,17 @@ test('placing words - of a large request the line is short, and says how much mo
     askedWords({ resources: { VCPU: 1 }, placement: { differentHostFrom: ['web-0', 'web-1'] } }),
     'asked for: 1 VCPU; on no host with instance web-0 or web-1',
   );
+  const ids = many(3, 'h').map((host) => providerId('c1', host, ''));
+  for (const [hosts, told] of [
+    [ids, '3 whose names are not on record'],
+    [ids.slice(0, 1), '1 whose name is not on record'],
+    [['c1/a', ...ids, 'c1/b'], 'c1/a or c1/b or 3 whose names are not on record'],
+    [[...ids, ...many(6, 'c1/k')], 'c1/k0 or c1/k1 or c1/k2 or c1/k3 or 5 more'],
+    [many(6, 'c1/k'), 'c1/k0 or c1/k1 or c1/k2 or c1/k3 or 2 more'],
+  ] as const) {
+    const placement = { avoidHosts: [...hosts] };
+    assert.is(askedWords({ resources: { VCPU: 1 }, placement }), `asked for: 1 VCPU; not on host ${told}`);
+  }
   assert.is(
     askedWords({ resources: { VCPU: 1 }, placement: { cells: many(9, 'c') } }),
     'asked for: 1 VCPU; in cell c0 or c1 or c2 or c3 or 5 more',
