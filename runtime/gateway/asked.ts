@@ -71,9 +71,9 @@ function placementOf(
   });
 }
 
-/** `asked for: 2 VCPU, 512 MEMORY_MB; required CUSTOM_T; group 'gpu': 1 VGPU; in zone north; anti-affinity group 'web'`. */
+/** `asked for: 2 VCPU, 512 MEMORY_MB; required CUSTOM_T; group 'gpu': 1 VGPU; for project p; in zone north; anti-affinity group 'web'`. */
 export function askedWords(asked: Asked): string {
-  const { groups = [], groupPolicy, rootRequired, rootForbidden, sameSubtree = [], instanceGroup } = asked;
+  const { groups = [], groupPolicy, rootRequired, rootForbidden, sameSubtree = [], instanceGroup, project } = asked;
   const parts = [
     ...conditionWords(asked),
     ...groups.map((one) => `group '${one.name}': ${conditionWords(one).join(', ')}`),
@@ -81,6 +81,7 @@ export function askedWords(asked: Asked): string {
     ...listWords('of the host itself required', rootRequired),
     ...listWords('of the host itself forbidden', rootForbidden),
     ...sameSubtree.map((names) => `in one subtree ${some(names)}`),
+    ...(project === undefined ? [] : [`for project ${project}`]),
     ...placementWords(asked.placement),
     ...(instanceGroup === undefined ? [] : [instanceGroupWords(instanceGroup)]),
   ];

@@ -175,7 +175,10 @@ function contract(name: string, withSystem: WithSystem): void {
       assert.equal(more, { ...SMALL, instanceGroup: { ...group, maxPerHost: 1 }, project: 'p' });
       assert.equal(placement, request.placement);
       assert.equal(decision?.where, { cells: ['c1'] });
-      assert.match(words.join('\n'), /^asked for: 1 VCPU, 256 MEMORY_MB; in cell c1; not in aggregate rack-1; /m);
+      assert.match(
+        words.join('\n'),
+        /^asked for: 1 VCPU, 256 MEMORY_MB; for project p; in cell c1; not in aggregate rack-1; /m,
+      );
       assert.match(words.join('\n'), /; anti-affinity group 'web'$/m);
       await client.build({ id: 'big', resources: { VCPU: 9 }, project: 'p' });
       await client.ended('big');

@@ -121,8 +121,8 @@ test('placing words - what was asked for is told as it was said, whatever it was
     'asked for: 2 VCPU, 512 MEMORY_MB; required CUSTOM_T; required CUSTOM_A or CUSTOM_B; forbidden CUSTOM_OLD; ' +
       "in aggregate e1 or fast; group 'gpu': 1 VGPU, required CUSTOM_G; group 'numa': 1 VCPU; " +
       'no two groups on one provider; of the host itself required CUSTOM_R; of the host itself forbidden CUSTOM_S; ' +
-      'in one subtree gpu, numa; in cell c1 or c2; preferably in cell c2; in zone east or west; not in zone nova or north; ' +
-      'in aggregate fast; and 7 more',
+      'in one subtree gpu, numa; for project research; in cell c1 or c2; preferably in cell c2; in zone east or west; ' +
+      'not in zone nova or north; and 8 more',
   );
   const onHost = { resources: { VCPU: 1 }, placement: { hosts: ['c1/h1'] } };
   assert.equal(askedAgain(onHost), onHost);
