@@ -16,11 +16,14 @@ export function restIfFailing(work: Work, hostName: string, reason: string): voi
   if (host === undefined || stateOfHost(host) !== 'up') return;
   if (host.failures < (host.onProbation ? 1 : failuresBefore) || !mayRest(work)) return;
   const until = work.turn.now + restMs(work, host.rests);
-  const count = host.onProbation
-    ? 'the first build after its rest'
-    : `${host.failures} ${host.failures === 1 ? 'build' : 'builds'} in a row`;
-  hostEvent(work, hostName, { type: 'SET_ASIDE', reason: `${count} failed, the last with: ${reason}`, until });
+  hostEvent(work, hostName, { type: 'SET_ASIDE', reason: failedWords(host, reason), until });
   restOn(work, host);
+}
+
+/** `5 builds in a row failed, the last with: no disk`. */
+function failedWords({ onProbation, failures }: Host, reason: string): string {
+  if (onProbation) return `the first build after its rest failed: ${reason}`;
+  return failures === 1 ? `a build failed: ${reason}` : `${failures} builds in a row failed, the last with: ${reason}`;
 }
 
 /** Whether one more host of the cell may rest: of two or more in service one always may. */

@@ -39,6 +39,7 @@ test('hosts - one whose builds keep failing is set aside, and comes back by itse
     ['set-aside', on.now + 120_000],
     'one is enough, for twice as long',
   );
+  assert.is(hostOf('h1').reason, 'the first build after its rest failed: no image');
   survives();
   rest(120_000);
   activate('good', 'h1');
