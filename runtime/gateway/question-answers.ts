@@ -54,7 +54,12 @@ export interface WhyNot {
   readonly silentCell?: string;
   /** As of the decision; null when there is none on record. */
   readonly then: HostThen | null;
-  /** As things stand now; null when what it asked for is not known any more, or not while its cell does not answer. */
+  /**
+   * As things stand now; null when what it asked for is not known any more, or not while its cell does not answer, or the
+   * host is not known any more.
+   */
   readonly now: HostStanding | null;
+  /** Nobody knows the host any more; the record of the instance has it. */
+  readonly hostGone?: true;
   readonly words: readonly string[];
 }

@@ -83,7 +83,7 @@ function bestWords(told: number, fits: number): string {
  * @param chosen The host that was chosen for it, as far as that is on record.
  */
 export function whyNotWords(
-  { id, cell, host, there, then, now }: Omit<WhyNot, 'words'>,
+  { id, cell, host, there, then, now, hostGone }: Omit<WhyNot, 'words'>,
   view: InstanceView,
   hasGroup: boolean,
   chosen?: Decision['chosen'],
@@ -95,14 +95,14 @@ export function whyNotWords(
   const isHeld = view.attempts?.some((one) => remainsOn(view, view.cell ?? '', one.host) !== undefined) === true;
   const isPlaced = view.host !== undefined || claiming !== undefined || isHeld;
   const isCounted = there !== false || isClaimed || remains !== undefined || (hasGroup && isPlaced);
+  const isAwaited = hostGone !== true && isSilent(view);
+  const until = isAwaited ? `while cell '${view.cell}' does not answer` : 'any more';
   return [
     `${whereWords({ id, cell, host, there }, view, chosen)}${remains === undefined ? '' : remainsWords(remains)}`,
     ...hostLines(onHost(view, cell, host)),
     then === null ? 'then: no decision of a scheduler is on record' : `then: ${thenWords(then)}`,
     ...(now === null
-      ? [
-          `now: what it asked for is not known ${isSilent(view) ? `while cell '${view.cell}' does not answer` : 'any more'}`,
-        ]
+      ? [`now: ${hostGone === true ? `host '${host}' of cell '${cell}'` : 'what it asked for'} is not known ${until}`]
       : nowLines(`now: ${claimWords(now)}${isCounted ? 'another like it' : subjectOf(view)}`, now)),
   ].map(oneLine);
 }

@@ -4,6 +4,7 @@
 import type { FailureCode, RequestSpec } from '../../actors/messages/common.ts';
 import { type Decision, withClasses } from '../../actors/messages/decision.ts';
 import type { InstanceView } from '../../actors/messages/gateway.ts';
+import type { HostStanding } from '../../actors/messages/questions.ts';
 import { keepsTogether } from '../../actors/placement/groups.ts';
 import { present } from '../../actors/present.ts';
 import { SCHEDULERS } from '../../actors/routing.ts';
@@ -88,29 +89,32 @@ export function questioningOf({ asking, conductorShards, known, aggregates }: Qu
       ...(where === undefined ? {} : { where }),
       ...(project === undefined ? {} : { project }),
     };
-    const standingOf = async (asked: RequestSpec) =>
-      (await asking.ask(SCHEDULERS, { type: 'why-not', spec: asked, host, ...more }, 'why-not-told')).standing;
+    const recorded = cellsOnRecord(decision, view, host);
+    const isRecorded = cell === undefined ? recorded.size > 0 : recorded.has(cell);
 
-    async function cellOf(): Promise<string> {
-      const recorded = cellsOnRecord(decision, view, host);
-      if (cell !== undefined && recorded.has(cell)) return cell;
+    /** Null: nobody knows the host any more, and the record has it. */
+    async function standingOf(asked: RequestSpec): Promise<HostStanding | null> {
       try {
-        return (await standingOf(ANYTHING)).cell;
+        return (await asking.ask(SCHEDULERS, { type: 'why-not', spec: asked, host, ...more }, 'why-not-told')).standing;
       } catch (error) {
-        // Nobody knows the host any more: it is where the record has it.
-        const [only, ...others] = cell === undefined ? recorded : [];
         const isGone = error instanceof CellwrightError && error.code === 'not-found';
-        if (!isGone || only === undefined) throw error;
-        if (others.length > 0) {
-          const reason = `there was a host '${host}' in the cells ${[only, ...others].sort().join(', ')}: name the cell`;
-          throw new CellwrightError('ambiguous', reason, { field: 'cell' });
-        }
-        return only;
+        if (isGone && isRecorded) return null;
+        throw error;
       }
     }
 
-    const now = spec === undefined ? null : await standingOf(spec);
-    const placed = now?.cell ?? (await cellOf());
+    function cellOnRecord(): string {
+      const [only, ...others] = cell === undefined ? recorded : [cell];
+      if (others.length === 0) return only as string;
+      const reason = `there was a host '${host}' in the cells ${[only, ...others].sort().join(', ')}: name the cell`;
+      throw new CellwrightError('ambiguous', reason, { field: 'cell' });
+    }
+
+    const isAsked = spec !== undefined || cell === undefined || !isRecorded;
+    const standing = isAsked ? await standingOf(spec ?? ANYTHING) : null;
+    const now = spec === undefined ? null : standing;
+    const hostGone = isAsked && standing === null;
+    const placed = standing?.cell ?? cellOnRecord();
     // On which of its hosts it is, its cell alone knows.
     const there = view.cell !== placed ? false : isSilent(view) ? null : view.host === host;
     const then = decision === null ? null : hostThen(decision, view, placed, host);
@@ -125,6 +129,7 @@ export function questioningOf({ asking, conductorShards, known, aggregates }: Qu
       ...present({ silentCell }),
       then,
       now,
+      ...(hostGone ? { hostGone } : {}),
     };
     const hasGroup = spec?.instanceGroup !== undefined;
     return { ...answer, words: whyNotWords(answer, view, hasGroup, decision?.chosen) };

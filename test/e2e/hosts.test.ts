@@ -80,6 +80,8 @@ test('hosts - one that does not come back is removed when nothing of it is left,
     assert.is(inUse.code, 'host-in-use');
     assert.match(inUse.message, /: 'web', which was there, is not deleted yet$/);
     await client.build({ id: 'other', resources: { VCPU: 1 } });
+    await client.build({ id: 'vain', resources: { VCPU: 1 }, placement: { hosts: ['c1/h1'] } });
+    assert.is((await client.ended('vain')).state, 'failed');
     await client.delete('web');
     await eventually('it is deleted', async () => (await client.show('web')).state === 'deleted');
     assert.equal((await remove()).out, "host 'c1/h1' is removed\n");
@@ -91,6 +93,11 @@ test('hosts - one that does not come back is removed when nothing of it is left,
       return hosts === 1;
     });
     assert.is((await failureOf(() => client.whyNot({ id: 'other', host: 'c1/h1' }))).code, 'not-found');
+    for (const host of ['h1', 'c1/h1']) {
+      const { cell, then, now, hostGone, words } = await client.whyNot({ id: 'vain', host });
+      assert.equal([cell, then?.verdict, then?.code, now, hostGone], ['c1', 'refused', 'host-fenced', null, true]);
+      assert.is(words.at(-1), "now: host 'h1' of cell 'c1' is not known any more");
+    }
     const audit = await cellwright('audit', ...at, '--pause', '0.5', '--json');
     assert.equal([audit.code, JSON.parse(audit.out).looked.hosts], [0, 1], audit.out + audit.err);
 
