@@ -113,7 +113,7 @@ function wrong(file: string, column: string, what: string): MalformedError {
 
 function readHosts(file: string): HostRow[] {
   const seen: Names = new Map();
-  return readRows(file, HOST_COLUMNS, OPTIONAL_HOST_COLUMNS).map((row) => hostIn(row, seen));
+  return readRows(file, HOST_COLUMNS, OPTIONAL_HOST_COLUMNS, (row) => hostIn(row, seen));
 }
 
 /** In whatever order a file has its hosts, an experiment comes to the same. */
@@ -123,7 +123,7 @@ function byName([one]: readonly ProviderSpec[], [other]: readonly ProviderSpec[]
 
 function readRequests(file: string): (Pick<RequestRow, 'line' | 'models'> & { request: PackingRequest })[] {
   const seen: Names = new Map();
-  return readRows(file, REQUEST_COLUMNS, OPTIONAL_REQUEST_COLUMNS).map((row) => {
+  return readRows(file, REQUEST_COLUMNS, OPTIONAL_REQUEST_COLUMNS, (row) => {
     // Nothing is called by it: any will do.
     const name = row.label('name', seen);
     const { line, spec, gpus, milli: share, models } = requestIn(row, MAX_GPUS);

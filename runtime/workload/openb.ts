@@ -82,7 +82,7 @@ export function openbWorkload(options: OpenbOptions): Workload {
 
 function readHosts(file: string): HostRow[] {
   const seen: Names = new Map();
-  return readRows(file, HOST_COLUMNS, OPTIONAL_HOST_COLUMNS).map((row) => hostIn(row, seen));
+  return readRows(file, HOST_COLUMNS, OPTIONAL_HOST_COLUMNS, (row) => hostIn(row, seen));
 }
 
 /** Dealt shape by shape, so that whatever the order of the file no cell ends up with all hosts of one model. */
@@ -102,7 +102,7 @@ type Request = Pick<Arrival, 'atMs' | 'id' | 'spec' | 'kind'> &
 
 function readRequests(file: string): Request[] {
   const seen: Names = new Map();
-  return readRows(file, COLUMNS, OPTIONAL_REQUEST_COLUMNS).map((row) => {
+  return readRows(file, COLUMNS, OPTIONAL_REQUEST_COLUMNS, (row) => {
     const id = row.name('name', seen);
     const { line, spec, gpus, milli, models } = requestIn(row, MAX_GPUS_ASKED);
     if (Object.keys(spec).length === 0) throw row.wrong('cpu_milli', 'above zero, and nothing else is asked for');

@@ -47,19 +47,21 @@ export interface Row<Column extends string> {
 }
 
 /**
- * The rows of a CSV file with a header, in whose names case makes no difference; columns that are not named may be there,
- * and rows of empty cells alone, as spreadsheets write them, are left out as blank lines are. Rows may leave out their last
- * cells, which are then empty, but for one that the file ends with, as if it was cut off; and they may have empty ones that
- * the header has not.
+ * What `take` makes of each row of a CSV file with a header, in whose names case makes no difference; columns that are not
+ * named may be there, and rows of empty cells alone, as spreadsheets write them, are left out as blank lines are. Rows may
+ * leave out their last cells, which are then empty, but for one that the file ends with, as if it was cut off; and they may
+ * have empty ones that the header has not.
  * @param optional Columns that may be missing, with what stands in them then.
+ * @param take Keeps no row: each takes several times the memory of what it says.
  * @throws MalformedError for what is no such file; `field` is the column, or the file where it is no column's fault
  * @throws CellwrightError `trace-unreadable` when it cannot be read
  */
-export function readRows<Column extends string>(
+export function readRows<Column extends string, Taken>(
   file: string,
   columns: readonly Column[],
   optional: Readonly<Partial<Record<Column, string>>>,
-): Row<Column>[] {
+  take: (row: Row<Column>) => Taken,
+): Taken[] {
   // Lines may end in any way; the parser counts them only if all end in one.
   const text = readTrace(file).replaceAll(/\r\n?/g, '\n');
   /** The last line that was read. */
@@ -105,7 +107,7 @@ export function readRows<Column extends string>(
   const has = (column: string) => header.includes(column);
   const blank = Object.fromEntries(columns.map((column) => [column, has(column) ? '' : optional[column]]));
   const endsWithLine = text.slice(text.trimEnd().length).includes('\n');
-  const rows: Row<Column>[] = [];
+  const all: Taken[] = [];
   for (const { record, raw, info } of parsed) {
     // What was read of a row begins with the blank lines before it.
     const line = info.lines - linesIn(raw.trim()) + 1;
@@ -118,10 +120,10 @@ export function readRows<Column extends string>(
     if (isShort && info.lines === lastLine && !endsWithLine) {
       throw notCsv(`it ends within a row: of ${header.length} cells there are ${cells.length}, in line ${line}`);
     }
-    rows.push(rowOf(file, line, { ...blank, ...record } as Record<Column, string>, has));
+    all.push(take(rowOf(file, line, { ...blank, ...record } as Record<Column, string>, has)));
   }
-  if (rows.length === 0) throw new MalformedError(`'${file}' holds no rows`, { field: file });
-  return rows;
+  if (all.length === 0) throw new MalformedError(`'${file}' holds no rows`, { field: file });
+  return all;
 }
 
 /** The cells of a row that has more or fewer of them than the header, as the parser tells of it; none of any other. */

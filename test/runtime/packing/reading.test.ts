@@ -1,11 +1,13 @@
 // Area: packing experiment. How a trace is read, in whatever way its lists are written, and what is told of a bad one.
 
+import { spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { gzipSync } from 'node:zlib';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { CellwrightError } from '../../../runtime/errors.ts';
 import { readPackingTrace } from '../../../runtime/packing/trace.ts';
+import { ROOT } from '../../support/programs.ts';
 import { nodesText, podsText, withTrace } from './trace.ts';
 
 const test = suite('packing trace');
@@ -46,6 +48,24 @@ test('trace - hosts become trees of providers, requests groups, sorted by name',
       assert.equal(trace.requests[1]?.spec.groups[2], { resources: { CUSTOM_GPU_MILLI: 1_000 }, name: 'gpu1', anyOf });
     },
     { nodes, pods },
+  );
+});
+
+test('trace - a long list takes little memory beyond what its requests do', async () => {
+  const rows = Array.from({ length: 40_000 }, (_, row) => `request-${row},1000,1024,1,${1 + (row % 9)},\n`);
+  const pods = `name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec\n${rows.join('')}`;
+  await withTrace(
+    (files) => {
+      const program = `import { readPackingTrace } from './runtime/packing/trace.ts';
+        console.log(readPackingTrace(...process.argv.slice(1)).requests.length);`;
+      const flags = ['--max-old-space-size=96', '--import', 'tsx', '--input-type=module', '-e', program];
+      const { stdout, stderr } = spawnSync(process.execPath, [...flags, files.nodes, files.pods], {
+        cwd: ROOT,
+        encoding: 'utf8',
+      });
+      assert.is(stdout, '40000\n', stderr);
+    },
+    { pods },
   );
 });
 
