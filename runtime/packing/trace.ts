@@ -19,7 +19,7 @@ import {
   requestIn,
 } from '../workload/openb-rows.ts';
 import { type Names, readRows } from '../workload/rows.ts';
-import { MAX_GPUS } from '../workload/workload.ts';
+import { type BuildSpec, MAX_GPUS } from '../workload/workload.ts';
 
 export interface PackingRequest {
   /** As the list has it. */
@@ -123,12 +123,19 @@ function byName([one]: readonly ProviderSpec[], [other]: readonly ProviderSpec[]
 
 function readRequests(file: string): (Pick<RequestRow, 'line' | 'models'> & { request: PackingRequest })[] {
   const seen: Names = new Map();
+  const specs = new Map<string, RequestSpec>();
+  /** One for all requests that are alike, of which there may be a million. */
+  const specFor = (spec: BuildSpec): RequestSpec => {
+    const key = JSON.stringify(spec);
+    const known = specs.get(key) ?? (Object.keys(spec).length === 0 ? NOTHING : specOf(spec));
+    specs.set(key, known);
+    return known;
+  };
   return readRows(file, REQUEST_COLUMNS, OPTIONAL_REQUEST_COLUMNS, (row) => {
     // Nothing is called by it: any will do.
     const name = row.label('name', seen);
     const { line, spec, gpus, milli: share, models } = requestIn(row, MAX_GPUS);
-    const isNothing = Object.keys(spec).length === 0;
-    const request = { name, spec: isNothing ? NOTHING : specOf(spec), share, gpuMilli: gpus * share };
+    const request = { name, spec: specFor(spec), share, gpuMilli: gpus * share };
     return { line, models, request };
   });
 }

@@ -51,6 +51,22 @@ test('trace - hosts become trees of providers, requests groups, sorted by name',
   );
 });
 
+test('trace - requests that are alike share what they ask for', async () => {
+  const pods =
+    'name,cpu_milli,num_gpu,gpu_milli,gpu_spec\na,1,1,500,T4\nb,1.0,1,500.0,T4\nc,1,1,500,\nd,0,0,0,\ne,,,,\n';
+  await withTrace(
+    (files) => {
+      const { requests, shapes } = readPackingTrace(files.nodes, files.pods);
+      const [a, b, c, d, e] = requests.map(({ spec }) => spec);
+      assert.is(a, b);
+      assert.is(d, e);
+      assert.is.not(a, c);
+      assert.is(shapes, 3);
+    },
+    { pods },
+  );
+});
+
 test('trace - a long list takes little memory beyond what its requests do', async () => {
   const rows = Array.from({ length: 40_000 }, (_, row) => `request-${row},1000,1024,1,${1 + (row % 9)},\n`);
   const pods = `name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec\n${rows.join('')}`;
