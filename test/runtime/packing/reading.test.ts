@@ -67,6 +67,21 @@ test('trace - requests that are alike share what they ask for', async () => {
   );
 });
 
+test('trace - a request for no GPU asks for none, whatever is said of its share and model', async () => {
+  await withTrace(
+    (files) => {
+      const { requests, absentModels } = readPackingTrace(files.nodes, files.pods);
+      const asked = requests.map(({ gpuMilli, share, spec }) => [gpuMilli, share, spec.groups.length]);
+      assert.equal(asked, [
+        [500, 500, 2],
+        [0, 0, 1],
+      ]);
+      assert.is(absentModels.size, 0);
+    },
+    { pods: 'name,cpu_milli,num_gpu,gpu_milli,gpu_spec\na,1,1,500,\nb,1,0,500,H100\n' },
+  );
+});
+
 test('trace - a long list takes little memory beyond what its requests do', async () => {
   const rows = Array.from({ length: 40_000 }, (_, row) => `request-${row},1000,1024,1,${1 + (row % 9)},\n`);
   const pods = `name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec\n${rows.join('')}`;
