@@ -5,6 +5,7 @@ import { type Experiment, perform } from './experiment.ts';
 import type { ForWorker, FromWorker } from './runs.ts';
 import type { PackingTrace } from './trace.ts';
 
+const startedBy = process.ppid;
 let trace: PackingTrace | undefined;
 
 process.on('message', (told: ForWorker) => {
@@ -17,7 +18,10 @@ process.on('disconnect', () => process.exit());
 
 function answerTo(on: PackingTrace, experiment: Experiment): FromWorker {
   try {
-    const outcome = perform(on, experiment, (part) => say({ type: 'progress', part }));
+    const outcome = perform(on, experiment, (part) => {
+      endIfAlone();
+      say({ type: 'progress', part });
+    });
     return { type: 'done', outcome };
   } catch (error) {
     // Whatever is not known for what it is ends the process, with its stack.
@@ -25,6 +29,11 @@ function answerTo(on: PackingTrace, experiment: Experiment): FromWorker {
     const { code, message, field } = error;
     return { type: 'failed', code, message, ...(field === undefined ? {} : { field }) };
   }
+}
+
+/** Whoever began the work was killed: in the midst of it no disconnection is heard. */
+function endIfAlone(): void {
+  if (process.ppid !== startedBy) process.exit();
 }
 
 function say(said: FromWorker): void {

@@ -13,6 +13,7 @@ import { CellwrightError } from '../../runtime/errors.ts';
 import type { PackingReport } from '../../runtime/packing/report.ts';
 import { nodesText, podsText, withTrace } from '../runtime/packing/trace.ts';
 import { argvOf, ROOT } from '../support/programs.ts';
+import { until } from '../support/until.ts';
 
 const test = suite('packing command');
 
@@ -304,6 +305,27 @@ test('progress - it is shown while it runs, and an interrupt ends it', async () 
       assert.equal([code, out], [130, '']);
     },
     { nodes: nodesText(60), pods: podsText(2_000) },
+  );
+});
+
+test('progress - when the command is killed, its processes do not go on with what nobody waits for', async () => {
+  // Of requests that are all unlike a run takes long.
+  const rows = Array.from({ length: 3_000 }, (_, n) => `pod-${n},${1_000 + n},1024,1,${1 + (n % 1_000)},\n`);
+  await withTrace(
+    async ({ nodes, pods }) => {
+      const flags = ['--nodes', nodes, '--pods', pods, '--seeds', '2', '--policy', 'fgd', '--tune', '10'];
+      const { child, ended, err } = start(flags);
+      let isEnded = false;
+      ended.then(() => {
+        isEnded = true;
+      });
+      await until('it is under way', () => isEnded || /packing: \d+ %, 0 of 2 runs done/.test(err()));
+      assert.not(isEnded, err());
+      child.kill('SIGKILL');
+      // They write where it wrote. A run by itself would take longer than is waited here.
+      await until('nobody is left', () => isEnded, 20_000);
+    },
+    { nodes: nodesText(200), pods: `name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec\n${rows.join('')}` },
   );
 });
 
