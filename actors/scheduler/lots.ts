@@ -5,7 +5,6 @@ import type { Select } from '../messages/scheduler.ts';
 import { dropFromLine, getOutOfLine, nextNumber, placeOf } from './in-line.ts';
 import { namesOthers } from './locating.ts';
 import { rankedAlike } from './ranking/ranking.ts';
-import { isOrdered } from './rounds.ts';
 import type { Away, Lot, Open, Parking, Work } from './state.ts';
 
 /** How long those who come later wait for what one who is out of line is to say or claim, ms. */
@@ -136,8 +135,8 @@ function isKept(work: Work, key: string, { at }: Away): boolean {
   const isGivingBack = open.givingBack !== null;
   // To find out why it has no host takes some turns, and nobody is waited for; one whose time is over is in nobody's way.
   if (open.failing && !isGivingBack) return !isLastLook(open);
-  const isToClaim = isOrdered(work, open) && open.promised.size === 0;
-  const isUndecided = open.gathering !== null || isGivingBack || open.locating !== null || isToClaim;
+  // Also while it is asked what it holds already: what comes free meanwhile is its to claim.
+  const isUndecided = open.gathering !== null || isGivingBack || open.locating !== null || open.promised.size === 0;
   // Where somebody does not answer, the others are not held up for long.
   return isUndecided && work.turn.steady - at < UNCOUNTED_MS;
 }

@@ -305,4 +305,55 @@ test('places in line - nobody is asked where others are any more once nobody wai
   assert.is(all.desks[0]?.state.asks, asks);
 });
 
+/** Two hosts that are full; on the second `x` has some, and `other` the rest. All want to be apart from `x`. */
+function fullApart() {
+  const all = schedulersOf([
+    { host: 'h1', has: { VCPU: 8 } },
+    { host: 'h2', has: { VCPU: 8 } },
+  ]);
+  const take = (consumer: string, host: string, vcpu: number) => {
+    const { spec } = selectFor(consumer, { vcpu });
+    const allocations = [{ provider: `p-${host}`, group: '', resources: { VCPU: vcpu } }];
+    all.ask({ type: 'claim', consumer, attempt: 1, spec, allocations, keep: [], expiresAt: FOREVER });
+  };
+  const release = (consumer: string) => all.ask({ type: 'release', consumer, deleted: true });
+  const step = (ms: number, isDelivered?: Parameters<typeof all.deliver>[1]) => {
+    for (let passed = 0; passed < ms; passed += 10) {
+      all.pass(10);
+      all.deliver(undefined, isDelivered);
+    }
+  };
+  take('rival', 'h1', 8);
+  take('x', 'h2', 1);
+  take('other', 'h2', 7);
+  all.deliver();
+  return {
+    ...all,
+    take,
+    release,
+    step,
+    ask(request: string, since: number, project: string): void {
+      const told = { vcpu: 7, tree: { notHeldBy: ['x'] }, waits: { since }, project, expiresAt: FOREVER };
+      all.hear('scheduler/s', selectFor(request, told), 'conductor/0');
+      step(50);
+    },
+    placed: () => all.answers.flatMap(({ type, request }) => (type === 'selected' ? [request] : [])),
+  };
+}
+
+test('places in line - one that keeps apart is not overtaken while it is found out whether those have left', () => {
+  const all = fullApart();
+  all.ask('first', 1, 'p');
+  all.ask('second', 2, 'p');
+  // Something changes where `x` is, which may have left.
+  all.release('other');
+  const isToFirst = ({ message }: { message: { type: string; consumer?: string } }) =>
+    message.type === 'recall' && message.consumer === 'first';
+  all.deliver(undefined, (letter) => !isToFirst(letter));
+  all.release('rival');
+  all.step(20, (letter) => !isToFirst(letter));
+  all.step(2_000);
+  assert.equal(all.placed(), ['first']);
+});
+
 test.run();
