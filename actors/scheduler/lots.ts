@@ -111,6 +111,7 @@ export function openLot(work: Work, open: Open): Lot {
     stands: { servedAt: 0, place: 0 },
     number: nextNumber(parking),
     locating: null,
+    isToLocateAgain: false,
   };
   parking.lots.set(key, lot);
   parking.outOfLine.add(lot);

@@ -36,6 +36,12 @@ export function askWhereOthersAre(work: Work, lot: Lot): void {
   parking.locating.set(lot.locating.ask, lot);
 }
 
+/** Asks where they are because something has changed there: an answer that is under way may not tell of it. */
+export function askWhetherOthersMoved(work: Work, lot: Lot): void {
+  if (lot.locating === null) askWhereOthersAre(work, lot);
+  else lot.isToLocateAgain = true;
+}
+
 /** Asks anew where those are by whom some of the waiting go. */
 export function followOthers(work: Work): void {
   const { goingByOthers } = work.state.parking;
@@ -64,6 +70,9 @@ function learnOthers(work: Work, lot: Lot, locating: Locating): void {
     if (lot.kind !== null && !isSameCompany(company, parked.request.company)) parking.hopeful.add(lot.kind);
     parked.request = { ...parked.request, company };
   }
+  if (!lot.isToLocateAgain) return;
+  lot.isToLocateAgain = false;
+  askWhereOthersAre(work, lot);
 }
 
 function isSameCompany(one: Company, other: Company | undefined): boolean {

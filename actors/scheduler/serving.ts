@@ -7,7 +7,7 @@ import { admits, anyAdmits } from './gangs.ts';
 import { comesBefore, getOutOfLine, noteServed, placeOf } from './in-line.ts';
 import { dropEmpty, isHeldUp, UNCOUNTED_MS } from './lots.ts';
 import { BETWEEN_MS, homesOf, PARKED_WAKE } from './parking.ts';
-import { goesByOthers } from './parking-others.ts';
+import { askWhetherOthersMoved, goesByOthers } from './parking-others.ts';
 import { isOrdered } from './rounds.ts';
 import type { Kind, Lot, Parked, Work } from './state.ts';
 
@@ -62,8 +62,10 @@ function soonestTry(work: Work): number | null {
 /** Whether there is room for the first of a lot: whoever was served just now may have taken what there was. */
 function hasRoomForHead(work: Work, lot: Lot): boolean {
   const head = lot.queue[0] as Parked;
-  if (goesByOthers(head) || anyAdmits(work, head)) return true;
+  if (anyAdmits(work, head)) return true;
   const kind = lot.kind as Kind;
+  // A turn is not spent on finding out where others are: that would count for its project, and keep it out of line.
+  if (goesByOthers(head)) askWhetherOthersMoved(work, lot);
   work.state.parking.hopeful.delete(kind);
   if (head.asked.instances.length > 1) kind.lookAgainAt = work.turn.steady + LOOK_AGAIN_MS;
   return false;
@@ -130,15 +132,16 @@ function lookAtFreed(work: Work): boolean {
 }
 
 /**
- * Whether what changed on a host may let a request in: there, or, where one has left from whom it keeps apart, or the group
- * has left or moved that it keeps together with, elsewhere.
+ * Whether what changed on a host may let a request in: there, or, where the group has left or moved that it keeps together
+ * with, elsewhere. Whether one has left from whom it keeps apart is asked: it has hope when they have.
  */
 function mayHope(work: Work, kind: Kind, root: string): boolean {
   const [head] = (kind.inLine[0] as Lot).queue as [Parked];
   const homes = homesOf(work, head);
   const haveMoved = homes !== kind.homes;
   kind.homes = homes;
-  return haveMoved || head.request.company?.far.has(root) === true || admits(work, head, root);
+  if (head.request.company?.far.has(root) === true) askWhetherOthersMoved(work, head.lot);
+  return haveMoved || admits(work, head, root);
 }
 
 /** The lot whose turn it is: of the project that was served longest ago, and there the one whose head came first. */

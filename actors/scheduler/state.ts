@@ -213,6 +213,8 @@ export interface Lot {
   readonly number: number;
   /** The question where the instances are that they want to be with, or apart from, while its answer is waited for. */
   locating: Locating | null;
+  /** Something has changed there since it was put. */
+  isToLocateAgain: boolean;
 }
 
 /** The lots that differ in their projects alone: a host that has room for one of them has room for any. */

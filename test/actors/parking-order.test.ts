@@ -219,6 +219,7 @@ function lotFor(project: string, kindKey: string, number: number): Lot {
     stands: { servedAt: 0, place: 0 },
     number,
     locating: null,
+    isToLocateAgain: false,
   };
 }
 

@@ -356,4 +356,33 @@ test('places in line - one that keeps apart is not overtaken while it is found o
   assert.equal(all.placed(), ['first']);
 });
 
+test('places in line - what changes where those are from whom a request keeps apart costs its project no turn', () => {
+  const all = fullApart();
+  all.ask('early', 1, 'one');
+  for (let change = 0; change < 8; change += 1) {
+    all.release(change === 0 ? 'other' : `other-${change}`);
+    all.step(3_000);
+    all.take(`other-${change + 1}`, 'h2', 7);
+    all.step(100);
+  }
+  all.ask('late', 2, 'two');
+  all.release('rival');
+  all.step(3_000);
+  assert.equal(all.placed(), ['early']);
+});
+
+test('places in line - what changed a moment ago where those are from whom a request keeps apart lets nobody overtake it', () => {
+  const all = fullApart();
+  all.ask('early', 1, 'one');
+  for (let change = 0; change < 8; change += 1) {
+    all.release(change === 0 ? 'other' : `other-${change}`);
+    all.step(change < 7 ? 3_000 : 20);
+    all.take(`other-${change + 1}`, 'h2', 7);
+  }
+  all.ask('late', 2, 'two');
+  all.release('rival');
+  all.step(3_000);
+  assert.equal(all.placed(), ['early']);
+});
+
 test.run();
