@@ -68,9 +68,12 @@ function withCell({ hosts }: View, { message, provider }: Refusal): string {
 export function refused(work: Work, { consumer, refusal, usages, order }: ClaimRefused, from: Address): void {
   for (const usage of usages) learnUsage(work.state.view, usage, shardOf(from));
   const open = openOf(work, consumer);
-  if (open?.machines.has(consumer) !== true) return;
-  if (order !== orderOfClaim(work, open, consumer).order) return;
   const hopeless = HOPELESS.has(refusal.code);
+  if (open?.machines.has(consumer) !== true || order !== orderOfClaim(work, open, consumer).order) {
+    // Nobody waits for the answer any more, such as of one that was deleted meanwhile; the picture was out of date all the same.
+    if (!hopeless) work.state.conflicts += 1;
+    return;
+  }
   // A claim that was said twice is refused twice: the second time another host is being asked already.
   if (!hopeless && usages.length > 0 && !concerns(usages, open, consumer)) return;
   expectNoMore(work.state.view, consumer);

@@ -6,6 +6,7 @@ import fc from 'fast-check';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { RequestSpec } from '../../actors/messages/common.ts';
+import type { PlacementMessage } from '../../actors/messages/placement.ts';
 import { unpackDecision } from '../../actors/messages/stored-decision.ts';
 import type { Filter } from '../../actors/scheduler/filters/filter.ts';
 import { instanceLimit } from '../../actors/scheduler/filters/limits.ts';
@@ -293,6 +294,26 @@ test('placing - where another has moved meanwhile is asked again, though the cla
       assert.is(all.desks[0]?.state.locating.size, 0);
     }
   }
+});
+
+test('placing - a claim that is refused is a conflict, though its request has come to an end meanwhile', () => {
+  const all = schedulersOf([
+    { host: 'h1', has: { VCPU: 1 } },
+    { host: 'h2', has: { VCPU: 1 } },
+  ]);
+  all.hear('scheduler/s', selectFor('web', { instances: ['web-0', 'web-1'] }), 'conductor/0');
+  all.deliver(undefined, ({ message }) => message.type !== 'claim');
+  const claims = all.underWay().flatMap(({ message }) => (message.type === 'claim' ? [message] : []));
+  assert.equal(
+    claims.map(({ consumer }) => consumer),
+    ['web-0', 'web-1'],
+  );
+  all.ask({ type: 'release', consumer: 'web-0', deleted: true });
+  for (const claim of claims) all.ask({ ...claim, consumer: `rival-of-${claim.consumer}` } as PlacementMessage);
+  all.deliver();
+  assert.is(all.desks[0]?.state.open.size, 0);
+  // That an instance was deleted is none.
+  assert.is(all.desks[0]?.state.conflicts, 1);
 });
 
 test('placing - a host that refused because of where another was is as good as others once that one has moved', () => {
