@@ -26,11 +26,20 @@ export interface ComputeOptions {
   readonly heartbeatMs?: number;
   /** How long to wait for an answer before a step is done again, ms; default 500 at first, 10,000 at most. */
   readonly patience?: Patience;
+  /**
+   * How long it is known what came of an attempt that is over, ms; default an hour, as cells and placement remember what was
+   * deleted. Less than `rememberDeletedMs` of the conductors: after that another instance may have its name.
+   */
+  readonly rememberEndedMs?: number;
 }
 
 export const DEFAULT_HEARTBEAT_MS = 5_000;
 
-const DEFAULTS = { heartbeatMs: DEFAULT_HEARTBEAT_MS, patience: { firstMs: 500, mostMs: 10_000 } } as const;
+const DEFAULTS = {
+  heartbeatMs: DEFAULT_HEARTBEAT_MS,
+  patience: { firstMs: 500, mostMs: 10_000 },
+  rememberEndedMs: 3_600_000,
+} as const;
 
 /** At how many moments of a period computes say that they are alive. */
 const BEAT_MOMENTS = 50;
@@ -56,6 +65,12 @@ type Outcome =
   | { state: 'failed'; reason: string }
   | { state: 'aborted'; reason: string }
   | { state: 'destroyed' };
+
+/** What came of an attempt, and when. */
+interface Ended {
+  readonly outcome: Outcome;
+  readonly at: SteadyTime;
+}
 
 /** An attempt that is on the host. */
 interface Running {
@@ -89,7 +104,7 @@ export interface ComputeState {
   measures: boolean;
   readonly jobs: Map<string, Job>;
   /** What came of attempts that are over, oldest first. */
-  readonly outcomes: Map<string, Outcome>;
+  readonly outcomes: Map<string, Ended>;
   repeats: number;
   /** Once up, placement is told the tree with every beat until it has heard. */
   owesTree: boolean;
@@ -215,7 +230,7 @@ function build(work: Work, order: ComputeBuild, from: Address): void {
   if (order.incarnation !== state.incarnation) return;
   const { instance, attempt } = order;
   const key = keyOf(instance, attempt);
-  const outcome = state.outcomes.get(key);
+  const outcome = outcomeOf(work, key);
   if (outcome !== undefined) return answer(work, instance, attempt, outcome, from);
   const job = state.jobs.get(key);
   if (job?.state === 'destroying') return answer(work, instance, attempt, { state: 'destroyed' }, from);
@@ -253,9 +268,9 @@ function destroy(work: Work, instance: string, attempt: number, from: Address): 
   const { settings, state, turn } = work;
   const { toDriver } = settings;
   const key = keyOf(instance, attempt);
-  const outcome = state.outcomes.get(key);
+  const outcome = outcomeOf(work, key);
   if (outcome !== undefined) {
-    remember(state, key, { state: 'destroyed' });
+    remember(work, key, { state: 'destroyed' });
     return sayDestroyed(work, { instance, attempt }, from);
   }
   const job = state.jobs.get(key);
@@ -307,7 +322,7 @@ function driverSaid(work: Work, said: DriverAnswer): void {
   const key = keyOf(instance, attempt);
   const job = state.jobs.get(key);
   if (job === undefined) {
-    const outcome = state.outcomes.get(key);
+    const outcome = state.outcomes.get(key)?.outcome;
     if (said.type !== 'driver-built' || outcome === undefined) return;
     // It was said that nothing was left, which is true no more: of a driver that was asked twice one call may end later.
     state.outcomes.delete(key);
@@ -318,7 +333,7 @@ function driverSaid(work: Work, said: DriverAnswer): void {
   }
   if (said.type === 'driver-destroyed') {
     if (job.state !== 'destroying') return;
-    end(state, key, { state: 'destroyed' });
+    end(work, key, { state: 'destroyed' });
     return sayDestroyed(work, said, toCell);
   }
   if (said.type === 'destroy-failed' || said.type === 'driver-unknown') {
@@ -340,21 +355,29 @@ function driverSaid(work: Work, said: DriverAnswer): void {
     return answer(work, instance, attempt, { state: 'built' }, toCell);
   }
   const outcome = { state: said.aborted ? ('aborted' as const) : ('failed' as const), reason: said.reason };
-  end(state, key, outcome);
+  end(work, key, outcome);
   answer(work, instance, attempt, outcome, toCell);
 }
 
-function end(state: ComputeState, key: string, outcome: Outcome): void {
-  state.jobs.delete(key);
-  remember(state, key, outcome);
+function end(work: Work, key: string, outcome: Outcome): void {
+  work.state.jobs.delete(key);
+  remember(work, key, outcome);
 }
 
-function remember({ outcomes }: ComputeState, key: string, outcome: Outcome): void {
+function remember({ state: { outcomes }, turn }: Work, key: string, outcome: Outcome): void {
   outcomes.delete(key);
-  outcomes.set(key, outcome);
+  outcomes.set(key, { outcome, at: turn.steady });
   if (outcomes.size <= MAX_REMEMBERED) return;
   const [oldest] = outcomes.keys();
   outcomes.delete(oldest as string);
+}
+
+/** What came of an attempt; forgotten where that is so long ago that another instance may have taken the name. */
+function outcomeOf({ settings, state: { outcomes }, turn }: Work, key: string): Outcome | undefined {
+  const ended = outcomes.get(key);
+  if (ended === undefined || turn.steady - ended.at < settings.rememberEndedMs) return ended?.outcome;
+  outcomes.delete(key);
+  return undefined;
 }
 
 /** The driver could not say what came of a step: it is asked for it again. */
@@ -439,6 +462,7 @@ export function compute(options: ComputeOptions): Actor<ComputeState, ComputeMes
     placementShards,
     heartbeatMs: options.heartbeatMs ?? DEFAULTS.heartbeatMs,
     patience: options.patience ?? DEFAULTS.patience,
+    rememberEndedMs: options.rememberEndedMs ?? DEFAULTS.rememberEndedMs,
     toCell: cellAddress(cell),
     toDriver: driverAddress(cell, host),
   };

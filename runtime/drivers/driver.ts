@@ -46,7 +46,8 @@ export type BuildOutcome =
 export interface Driver {
   /**
    * Builds an attempt. Called again for the same attempt (after a restart, or because an answer was lost) it joins
-   * the build under way or answers what came of it; it never builds twice.
+   * the build under way or answers what came of it; it never builds twice. An hour after an attempt is over that is to be
+   * forgotten: later, an instance of the same name may be another one (see `rememberDeletedMs` of the conductor).
    * A rejection means that the outcome is unknown.
    */
   build(order: BuildOrder): Promise<BuildOutcome>;

@@ -49,6 +49,8 @@ export interface FakeDriverOptions {
 
 /** Attempts no longer on the host whose outcome is remembered, more than any caller repeats. The oldest go first. */
 const MAX_PAST = 10_000;
+/** After that another instance may have the name, ms. */
+const PAST_MS = 3_600_000;
 
 const DESTROYED: BuildOutcome = { outcome: 'failed', reason: 'destroyed' };
 
@@ -78,7 +80,7 @@ export function fakeDriver(options: FakeDriverOptions): Driver {
   const destroyMs = checkedRange('destroyMs', options.destroyMs ?? { min: 5, max: 50 });
 
   const present = new Map<string, Presence>();
-  const past = new Map<string, BuildOutcome>();
+  const past = new Map<string, { readonly outcome: BuildOutcome; readonly at: number }>();
   let isClosed = false;
 
   function fateOf(instance: string, attempt: number) {
@@ -93,7 +95,7 @@ export function fakeDriver(options: FakeDriverOptions): Driver {
   function remember(key: string, outcome: BuildOutcome): void {
     // Deleting first makes the entry the youngest.
     past.delete(key);
-    past.set(key, outcome);
+    past.set(key, { outcome, at: clock.now() });
     const [oldest] = past.keys();
     if (past.size > MAX_PAST && oldest !== undefined) past.delete(oldest);
   }
@@ -135,7 +137,7 @@ export function fakeDriver(options: FakeDriverOptions): Driver {
       if (isClosed) return Promise.reject(driverClosed(host.name));
       const key = keyOf(instance, attempt);
       const known = past.get(key);
-      if (known !== undefined) return Promise.resolve(known);
+      if (known !== undefined && clock.now() - known.at < PAST_MS) return Promise.resolve(known.outcome);
       const presence = present.get(key) ?? start(instance, attempt);
       if (presence.state === 'building') return presence.answer.promise;
       if (presence.state === 'running') return Promise.resolve({ outcome: 'built' });

@@ -294,6 +294,20 @@ test('compute - an attempt that is destroyed, before or while it is built, is re
   }
 });
 
+test('compute - what came of an attempt is forgotten before another instance may have its name', () => {
+  for (const ends of [[destroy(), { type: 'driver-destroyed', ...ofAttempt() } as const], [failed(false)]]) {
+    const on = desk();
+    on.tell(order(), CELL);
+    for (const one of ends) on.tell(one, one.type === 'destroy' ? CELL : DRIVER);
+    on.pass(3_500_000);
+    assert.equal(orders([on.tell(order(), CELL)]), [], 'it may be the order of then');
+    on.pass(200_000);
+    assert.is(orders([on.tell(order(), CELL)]).length, 1);
+    // What the one of then came to is not taken for the end of this one.
+    assert.equal(told(on.tell(destroy(), CELL)), [`destroy to ${DRIVER}`]);
+  }
+});
+
 test('compute - a driver that answers a build while it is destroyed is not taken at its word', () => {
   const on = desk();
   on.tell(order(), CELL);

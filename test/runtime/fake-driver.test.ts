@@ -141,6 +141,16 @@ test('fake driver - an attempt destroyed before it came builds nothing', async (
   assert.equal(await listed(driver), []);
 });
 
+test('fake driver - hours later an attempt of the same name is another one', async () => {
+  const { clock, driver, build } = setUp();
+  assert.is(await state(driver.destroy('vm-1', 1)), 'done');
+  clock.advanceTo(3_600_000);
+  assert.is(await state(build('vm-1')), DESTROYED);
+  clock.advanceTo(3_601_000);
+  void build('vm-1');
+  assert.equal(await listed(driver), ['vm-1/1']);
+});
+
 test('fake driver - attempts of one instance are separate', async () => {
   const { clock, driver, build } = setUp();
   void build('vm-1', 1);
