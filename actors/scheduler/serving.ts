@@ -8,7 +8,6 @@ import { comesBefore, getOutOfLine, noteServed, placeOf } from './in-line.ts';
 import { dropEmpty, isHeldUp, UNCOUNTED_MS } from './lots.ts';
 import { BETWEEN_MS, homesOf, PARKED_WAKE } from './parking.ts';
 import { askWhetherOthersMoved, goesByOthers } from './parking-others.ts';
-import { isOrdered } from './rounds.ts';
 import type { Kind, Lot, Parked, Work } from './state.ts';
 
 /** How many requests one turn tries again. */
@@ -101,13 +100,14 @@ function serve(work: Work, lot: Lot): void {
 
 /**
  * Whether what one whose turn it was will claim is still to be seen, so that the next would reach for the same. Where
- * claims are in order that takes some messages; one whose asker does not answer holds nobody up for long.
+ * claims are in order, or it is asked where others are, that takes some messages; one who is not answered holds nobody up
+ * for long.
  */
 function isAnyUncounted(work: Work): boolean {
   const { open, parking } = work.state;
   for (const [key, at] of parking.serving) {
     const one = open.get(key);
-    const isUncounted = one !== undefined && isOrdered(work, one) && one.promised.size === 0 && !one.failing;
+    const isUncounted = one !== undefined && one.promised.size === 0 && !one.failing;
     if (isUncounted && work.turn.steady - at < UNCOUNTED_MS) return true;
     parking.serving.delete(key);
   }

@@ -385,4 +385,16 @@ test('places in line - what changed a moment ago where those are from whom a req
   assert.equal(all.placed(), ['early']);
 });
 
+test('places in line - for one host that comes free one request is tried, though it is first asked where others are', () => {
+  const all = fullApart();
+  all.ask('early', 1, 'one');
+  all.ask('late', 2, 'two');
+  all.release('rival');
+  all.step(1_000);
+  assert.equal(
+    all.answers.map(({ request, type }) => `${request} ${type}`),
+    ['early parked', 'late parked', 'early selected'],
+  );
+});
+
 test.run();
