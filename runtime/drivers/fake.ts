@@ -95,7 +95,7 @@ export function fakeDriver(options: FakeDriverOptions): Driver {
   function remember(key: string, outcome: BuildOutcome): void {
     // Deleting first makes the entry the youngest.
     past.delete(key);
-    past.set(key, { outcome, at: clock.now() });
+    past.set(key, { outcome, at: clock.monotonic() });
     const [oldest] = past.keys();
     if (past.size > MAX_PAST && oldest !== undefined) past.delete(oldest);
   }
@@ -137,7 +137,7 @@ export function fakeDriver(options: FakeDriverOptions): Driver {
       if (isClosed) return Promise.reject(driverClosed(host.name));
       const key = keyOf(instance, attempt);
       const known = past.get(key);
-      if (known !== undefined && clock.now() - known.at < PAST_MS) return Promise.resolve(known.outcome);
+      if (known !== undefined && clock.monotonic() - known.at < PAST_MS) return Promise.resolve(known.outcome);
       const presence = present.get(key) ?? start(instance, attempt);
       if (presence.state === 'building') return presence.answer.promise;
       if (presence.state === 'running') return Promise.resolve({ outcome: 'built' });
