@@ -179,7 +179,7 @@ function declineHost(work: Work, asked: WhyNot, from: Address): void {
   let like: string | undefined;
   const notFound = (now: Work) => {
     const reason = `no host '${name}' is known${whyUnknown(now, cell)}${likeWords(like)}`;
-    decline(now, from, ask, 'not-found', reason, 'host');
+    decline(now, from, ask, 'not-found', reason, isUnheard(now, cell) ? 'cell' : 'host');
   };
   const search: Sweep = {
     visit: () => false,
@@ -192,10 +192,15 @@ function declineHost(work: Work, asked: WhyNot, from: Address): void {
 }
 
 /** A cell that is down since before this scheduler came up has told it nothing. */
-function whyUnknown({ state: { followers } }: Work, cell: string | undefined): string {
+function isUnheard({ state: { followers } }: Work, cell: string | undefined): boolean {
+  return cell !== undefined && !followers.has(cellFeed(cell));
+}
+
+function whyUnknown(work: Work, cell: string | undefined): string {
   if (cell === undefined) return '';
-  const isHeardOf = followers.has(cellFeed(cell));
-  return isHeardOf ? ` in cell '${cell}'` : `: nothing was heard of cell '${cell}' since the scheduler came up`;
+  return isUnheard(work, cell)
+    ? `: nothing was heard of cell '${cell}' since the scheduler came up`
+    : ` in cell '${cell}'`;
 }
 
 /** What this scheduler has claimed for an instance, and has no answer for yet. */

@@ -85,21 +85,27 @@ export function questioningOf({ asking, conductorShards, known, aggregates }: Qu
     const { project } = view;
     const more = {
       instance: id,
-      ...(cell === undefined ? {} : { cell }),
       ...(where === undefined ? {} : { where }),
       ...(project === undefined ? {} : { project }),
     };
     const recorded = cellsOnRecord(decision, view, host);
     const isRecorded = cell === undefined ? recorded.size > 0 : recorded.has(cell);
 
-    /** Null: nobody knows the host any more, and the record has it. */
-    async function standingOf(asked: RequestSpec): Promise<HostStanding | null> {
+    /**
+     * Null: nobody knows the host any more, and the record has it.
+     * @param of The cell, if only that one is meant.
+     * @throws CellwrightError `not-found` with the field `cell` where nothing was heard of it: the host may still be there.
+     */
+    async function standingOf(asked: RequestSpec, of = cell): Promise<HostStanding | null> {
+      const question = { type: 'why-not' as const, spec: asked, host, ...more, ...present({ cell: of }) };
       try {
-        return (await asking.ask(SCHEDULERS, { type: 'why-not', spec: asked, host, ...more }, 'why-not-told')).standing;
+        return (await asking.ask(SCHEDULERS, question, 'why-not-told')).standing;
       } catch (error) {
-        const isGone = error instanceof CellwrightError && error.code === 'not-found';
-        if (isGone && isRecorded) return null;
-        throw error;
+        if (!(error instanceof CellwrightError) || error.code !== 'not-found' || !isRecorded) throw error;
+        // Of a host that was named alone it is not said whether its cell was heard of.
+        if (of === undefined) return await standingOf(asked, cellOnRecord());
+        if (error.field === 'cell') throw error;
+        return null;
       }
     }
 
@@ -111,9 +117,17 @@ export function questioningOf({ asking, conductorShards, known, aggregates }: Qu
     }
 
     const isAsked = spec !== undefined || cell === undefined || !isRecorded;
-    const standing = isAsked ? await standingOf(spec ?? ANYTHING) : null;
+    let isHeardOf = true;
+    const orUnheard = (error: unknown) => {
+      const isOnlyUnheard = error instanceof CellwrightError && error.code === 'not-found' && error.field === 'cell';
+      // With nothing to compare, what is on record is all that there is to tell.
+      if (!isOnlyUnheard || spec !== undefined || !isRecorded) throw error;
+      isHeardOf = false;
+      return null;
+    };
+    const standing = isAsked ? await standingOf(spec ?? ANYTHING).catch(orUnheard) : null;
     const now = spec === undefined ? null : standing;
-    const hostGone = isAsked && standing === null;
+    const hostGone = isAsked && isHeardOf && standing === null;
     const placed = standing?.cell ?? cellOnRecord();
     // On which of its hosts it is, its cell alone knows.
     const there = view.cell !== placed ? false : isSilent(view) ? null : view.host === host;

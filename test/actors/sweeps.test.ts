@@ -74,14 +74,14 @@ test('sweeps - of a host that is not known the one is named that it is like, in 
   const hosts = Array.from({ length: SLICE }, (_, n) => ({ host: `host-${n}`, cell: n % 2 === 0 ? 'north' : 'south' }));
   const [desk] = schedulersOf(hosts).desks;
   assert.ok(desk);
-  const reasonOf = (host: string, cell?: string) => {
+  const reasonOf = (host: string, cell?: string, field = 'host') => {
     const first = desk.tell(
       { type: 'why-not', ask: 1, spec, host, ...(cell === undefined ? {} : { cell }) },
       'gateway/g',
     );
     const [told] = [first, ...desk.pass(1_000)].flatMap(({ sent }) => sent).map(({ message }) => message);
     assert.ok(told?.type === 'declined');
-    assert.equal([told.code, told.field], ['not-found', 'host']);
+    assert.equal([told.code, told.field], ['not-found', field]);
     return told.reason.slice("no host '".length);
   };
   assert.is(reasonOf('hsot-6', 'north'), "hsot-6' is known in cell 'north' (north/host-6 is known)");
@@ -89,7 +89,7 @@ test('sweeps - of a host that is not known the one is named that it is like, in 
   assert.is(reasonOf('host-7', 'north'), "host-7' is known in cell 'north' (south/host-7 is known)");
   assert.is(reasonOf('host-9999', 'north'), "host-9999' is known in cell 'north'");
   const unheard = "host-6' is known: nothing was heard of cell 'nroth' since the scheduler came up";
-  assert.is(reasonOf('host-6', 'nroth'), `${unheard} (north/host-6 is known)`);
+  assert.is(reasonOf('host-6', 'nroth', 'cell'), `${unheard} (north/host-6 is known)`);
 });
 
 test('sweeps - a short name of a host is not said to be like others because its cell has a long one', () => {

@@ -7,6 +7,7 @@ import * as assert from 'uvu/assert';
 import { connect } from '../../runtime/connect.ts';
 import { type Node, startNode } from '../../runtime/node.ts';
 import { startTestServer } from '../support/nats-server.ts';
+import { failureOf } from '../support/until.ts';
 import { runCommand } from './commands.ts';
 import { eventually, quickDriver } from './system.ts';
 
@@ -71,6 +72,54 @@ test('dry runs - with only hosts of a dead cell it is not known whether a reques
     await eventually('it is heard again', async () => (await client.fit(SMALL)).silence === undefined);
     const again = await client.fit({ ...SMALL, placement: { cells: ['c1'] } });
     assert.equal([again.fit, again.certain], [true, true]);
+  } finally {
+    await client.close();
+    for (const node of nodes) await node.stop();
+    await server.stop();
+  }
+});
+
+test('dry runs - of a host whose cell a new scheduler has not heard it is not said that nobody knows it any more', async () => {
+  const server = await startTestServer();
+  const nats = { servers: server.url };
+  const nodes: Node[] = [];
+  const begin = async (...roles: string[]) => {
+    const quick = {
+      driver: ({ cell, host }: { cell: string; host: string }) => quickDriver(cell, host),
+      scheduler: { warmUpMs: 200 },
+    };
+    const node = await startNode({ roles, nats, logger: pino({ level: 'silent' }), ...quick });
+    nodes.push(node);
+    return node;
+  };
+  const end = async (node: Node) => {
+    await node.stop();
+    nodes.splice(nodes.indexOf(node), 1);
+  };
+  const client = await connect(nats);
+  try {
+    await begin('placement', 'conductor', 'cell:c2', 'compute:c2/k1');
+    const scheduler = await begin('scheduler');
+    const ofC1 = await begin('cell:c1', 'compute:c1/h1');
+    await eventually('both hosts are known', async () => (await client.fit(SMALL)).fits === 2);
+    await client.build({ id: 'web', placement: { preferCells: ['c2'] }, ...SMALL });
+    await client.ended('web');
+    await end(ofC1);
+    await end(scheduler);
+    await begin('scheduler');
+    await eventually('only the other host is known', async () => (await client.fit(SMALL)).fits === 1);
+    const unheard = "no host 'h1' is known: nothing was heard of cell 'c1' since the scheduler came up";
+    for (const host of ['h1', 'c1/h1']) {
+      const { code, message } = await failureOf(() => client.whyNot({ id: 'web', host }));
+      assert.equal([code, message], ['not-found', unheard]);
+    }
+    await client.delete('web');
+    await eventually('it is deleted', async () => (await client.show('web')).state === 'deleted');
+    for (const host of ['h1', 'c1/h1']) {
+      const { then, hostGone, words } = await client.whyNot({ id: 'web', host });
+      assert.equal([then?.verdict, hostGone], ['runner-up', undefined]);
+      assert.is(words.at(-1), 'now: what it asked for is not known any more');
+    }
   } finally {
     await client.close();
     for (const node of nodes) await node.stop();
