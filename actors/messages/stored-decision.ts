@@ -22,7 +22,7 @@ import {
   withClasses,
 } from './decision.ts';
 import { onNamedOf, StoredOnNamed, storedOnNamed } from './stored-on-named.ts';
-import { Where } from './where.ts';
+import { Where, withoutHostNames, withoutOrigins } from './where.ts';
 
 /** The longest record, in characters. A usual one has about 200. */
 export const MAX_DECISION_LENGTH = 4_096;
@@ -190,11 +190,12 @@ function isLong(where: Where | undefined): boolean {
   return where !== undefined && JSON.stringify(where).length > MAX_WHERE_LENGTH;
 }
 
-/** What a request said itself is worth more than what its conditions come from. */
+/** What a request said itself is worth more than what its conditions come from, and of that the names of hosts are worth least. */
 function withoutLongWhere(whole: DecisionToPack): DecisionToPack {
   if (!isLong(whole.where)) return whole;
-  const { where: { origins: _, ...said } = {}, ...rest } = whole;
-  return isLong(said) || Object.keys(said).length === 0 ? rest : { ...rest, where: said };
+  const { where, ...rest } = whole;
+  const kept = [withoutHostNames(where), withoutOrigins(where)].find((one) => !isLong(one));
+  return kept === undefined ? rest : { ...rest, where: kept };
 }
 
 const NO_NAMES = {

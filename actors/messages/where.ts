@@ -47,6 +47,14 @@ export const Where = Type.Object({
 });
 export type Where = Static<typeof Where>;
 
+/** Without the names of the hosts that the request names; undefined where that is nothing. */
+export function withoutHostNames(where: Where | undefined): Where | undefined {
+  if (where?.origins === undefined) return where;
+  const { hosts: _, avoidHosts: __, ...ofAggregates } = where.origins;
+  if (Object.keys(ofAggregates).length === 0) return withoutOrigins(where);
+  return { ...where, origins: ofAggregates };
+}
+
 /** What the request says itself; undefined where that is nothing. */
 export function withoutOrigins(where: Where | undefined): Omit<Where, 'origins'> | undefined {
   if (where?.origins === undefined) return where;

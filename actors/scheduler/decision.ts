@@ -11,6 +11,7 @@ import {
   textOfWeighing,
   type WeighingText,
 } from '../messages/stored-decision.ts';
+import { withoutHostNames } from '../messages/where.ts';
 import { isSoft, keepsTogether } from '../placement/groups.ts';
 import { placementShardOf } from '../routing.ts';
 import type { FurtherHosts } from './explaining/further-hosts.ts';
@@ -178,13 +179,9 @@ export function noteFurther(draft: Draft, { furtherInCell, furtherElsewhere }: F
  * The names of hosts that a request names are kept with it for as long as it has none. Of an instance that has a host
  * nothing else tells them: in its record they are kept, if they are few.
  */
-function withoutHostNames(where: Request['where'], most: number): Request['where'] {
-  if (where?.origins === undefined) return where;
-  const { origins, ...others } = where;
-  const { hosts = [], avoidHosts = [], ...ofAggregates } = origins;
-  if (hosts.length + avoidHosts.length <= most) return where;
-  const kept = Object.keys(ofAggregates).length === 0 ? others : { ...others, origins: ofAggregates };
-  return Object.keys(kept).length === 0 ? undefined : kept;
+function withFewHostNames(where: Request['where'], most: number): Request['where'] {
+  const { hosts = [], avoidHosts = [] } = where?.origins ?? {};
+  return hosts.length + avoidHosts.length <= most ? where : withoutHostNames(where);
 }
 
 /**
@@ -202,7 +199,7 @@ export function decided(
   draft.at = at;
   draft.scheduler = scheduler;
   draft.chosen = chosen ?? undefined;
-  draft.where = withoutHostNames(draft.where, chosen === null ? 0 : MAX_HOST_NAMES);
+  draft.where = withFewHostNames(draft.where, chosen === null ? 0 : MAX_HOST_NAMES);
   draft.alternates = alternates.map(({ host }) => host);
   draft.alternatesAsked = alternates.length < wanted ? wanted : undefined;
   return packDecision(draft);

@@ -348,6 +348,13 @@ test('scheduler - a record in which the request says much of where it may go los
     ...decision,
     where: { cells: ['c1'] },
   });
+  const zones = { names: ['north'], list: 0 };
+  const avoidHosts = Array.from({ length: 8 }, (_, n) => `${'c'.repeat(63)}/${'h'.repeat(62)}${n}`);
+  assert.equal(
+    read(pack({ ...decision, where: { cells: ['c1'], origins: { zones, avoidHosts } } })),
+    { ...decision, where: { cells: ['c1'], origins: { zones } } },
+    'names of hosts go first',
+  );
 });
 
 test('scheduler - why no host was left is said in numbers that add up to all hosts', () => {
