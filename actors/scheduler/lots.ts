@@ -25,6 +25,7 @@ export function emptyParking(): Parking {
     awaiting: new Map(),
     goingByOthers: new Set(),
     locating: new Map(),
+    toLocate: new Set(),
     servedAt: new Map(),
     served: 0,
     numbered: 0,
@@ -168,6 +169,7 @@ export function dropEmpty({ state: { parking, view } }: Work, lot: Lot): void {
   parking.lots.delete(lot.key);
   parking.outOfLine.delete(lot);
   parking.goingByOthers.delete(lot);
+  parking.toLocate.delete(lot);
   if (lot.locating !== null) parking.locating.delete(lot.locating.ask);
   for (const instance of lot.awaits) {
     const awaiting = parking.awaiting.get(instance);

@@ -9,9 +9,13 @@ import type { Locating, Lot, Parked, Work } from './state.ts';
 /** How often it is asked where those are by whom others go, ms, and of how many lots at a time. */
 const OTHERS_MS = 1_000;
 const MAX_ASKED = 32;
+/** How often it is asked because something has changed there, ms, and of how many lots at a time. */
+const MOVED_MS = 2;
+const MAX_MOVED = 8;
 const NOWHERE: ReadonlySet<string> = new Set();
 
 export const OTHERS_WAKE = 'others';
+export const MOVED_WAKE = 'moved';
 
 /** Whether it wants to be with other instances, or apart from them. Where they are may have changed when it is tried. */
 export function goesByOthers({ asked: { spec } }: Parked): boolean {
@@ -36,10 +40,25 @@ export function askWhereOthersAre(work: Work, lot: Lot): void {
   parking.locating.set(lot.locating.ask, lot);
 }
 
-/** Asks where they are because something has changed there: an answer that is under way may not tell of it. */
-export function askWhetherOthersMoved(work: Work, lot: Lot): void {
-  if (lot.locating === null) askWhereOthersAre(work, lot);
-  else lot.isToLocateAgain = true;
+/**
+ * Asks where they are because something has changed there, a few lots at a time: on a host that many keep away from
+ * something may change all the time.
+ */
+export function askWhetherOthersMoved({ state: { parking }, turn }: Work, lot: Lot): void {
+  if (parking.toLocate.size === 0) turn.wakeAfter(MOVED_WAKE, MOVED_MS);
+  parking.toLocate.add(lot);
+}
+
+/** Asks where those are by whom the next of the lots go where something has changed. */
+export function askNextMoved(work: Work): void {
+  const { toLocate } = work.state.parking;
+  for (const lot of [...toLocate].slice(0, MAX_MOVED)) {
+    toLocate.delete(lot);
+    if (lot.locating === null) askWhereOthersAre(work, lot);
+    // An answer that is under way may not tell of it.
+    else lot.isToLocateAgain = true;
+  }
+  if (toLocate.size > 0) work.turn.wakeAfter(MOVED_WAKE, MOVED_MS);
 }
 
 /** Asks anew where those are by whom some of the waiting go. */
@@ -72,7 +91,7 @@ function learnOthers(work: Work, lot: Lot, locating: Locating): void {
   }
   if (!lot.isToLocateAgain) return;
   lot.isToLocateAgain = false;
-  askWhereOthersAre(work, lot);
+  askWhetherOthersMoved(work, lot);
 }
 
 function isSameCompany(one: Company, other: Company | undefined): boolean {

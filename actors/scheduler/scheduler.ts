@@ -37,7 +37,7 @@ import {
 import { unclaimed } from './giving-back.ts';
 import { dropGivenUp, emptyParking, GIVEN_UP_WAKE, withdraw } from './lots.ts';
 import { PARKED_WAKE } from './parking.ts';
-import { followOthers, OTHERS_WAKE } from './parking-others.ts';
+import { askNextMoved, followOthers, MOVED_WAKE, OTHERS_WAKE } from './parking-others.ts';
 import { QUESTION_WAKE, sayQuestionAgain } from './questioning.ts';
 import { emptyRankings, statsMatter } from './ranking/ranking.ts';
 import { keyOf } from './request.ts';
@@ -208,6 +208,8 @@ export function scheduler(options: SchedulerOptions): Actor<SchedulerState, Sche
         return dropGivenUp(work);
       case OTHERS_WAKE:
         return followOthers(work);
+      case MOVED_WAKE:
+        return askNextMoved(work);
       case MEMBERS_WAKE:
         membersTold(work, { ask: Number(about) });
         return;

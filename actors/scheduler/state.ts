@@ -246,6 +246,8 @@ export interface Parking {
   readonly goingByOthers: Set<Lot>;
   /** The lots by the numbers of their questions where others are. */
   readonly locating: Map<number, Lot>;
+  /** The lots of which that is still to be asked, since something has changed where those are. */
+  readonly toLocate: Set<Lot>;
   /** When each project was served last, counted; the one of which that is longest ago is first. */
   readonly servedAt: Map<string, number>;
   /** How many turns there were so far. */

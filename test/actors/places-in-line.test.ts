@@ -397,4 +397,21 @@ test('places in line - for one host that comes free one request is tried, though
   );
 });
 
+test('places in line - on a host that many keep away from changes all the time, and it is asked now and then who is there', () => {
+  const all = fullApart();
+  const [desk] = all.desks;
+  assert.ok(desk);
+  for (let n = 0; n < 100; n += 1) all.ask(`apart-${n}`, n, `p${n}`);
+  all.step(3_000);
+  const before = desk.state.asks;
+  for (let change = 0; change < 50; change += 1) {
+    all.release(change === 0 ? 'other' : `other-${change}`);
+    all.take(`other-${change + 1}`, 'h2', 7);
+    all.pass(1);
+    all.deliver();
+  }
+  const asked = desk.state.asks - before;
+  assert.ok(asked > 0 && asked <= 300, `${asked} questions in 50 ms`);
+});
+
 test.run();
