@@ -37,6 +37,8 @@ export function askWhereOthersAre(work: Work, lot: Lot): void {
   parking.goingByOthers.add(lot);
   if (lot.locating !== null) learnOthers(work, lot, lot.locating);
   lot.locating = askWhere(work, head.asked.spec, [], lot.locating ?? undefined);
+  // Last of those that are not answered.
+  parking.locating.delete(lot.locating.ask);
   parking.locating.set(lot.locating.ask, lot);
 }
 
@@ -61,10 +63,11 @@ export function askNextMoved(work: Work): void {
   if (toLocate.size > 0) work.turn.wakeAfter(MOVED_WAKE, MOVED_MS);
 }
 
-/** Asks anew where those are by whom some of the waiting go. */
+/** Asks anew where those are by whom some of the waiting go, and again where an answer may have been lost. */
 export function followOthers(work: Work): void {
-  const { goingByOthers } = work.state.parking;
-  for (const lot of [...goingByOthers].slice(0, MAX_ASKED)) askWhereOthersAre(work, lot);
+  const { goingByOthers, locating } = work.state.parking;
+  const unanswered = [...locating.values()].slice(0, MAX_ASKED);
+  for (const lot of new Set([...unanswered, ...[...goingByOthers].slice(0, MAX_ASKED)])) askWhereOthersAre(work, lot);
   if (goingByOthers.size > 0) work.turn.wakeAfter(OTHERS_WAKE, OTHERS_MS);
 }
 

@@ -414,4 +414,40 @@ test('places in line - on a host that many keep away from changes all the time, 
   assert.ok(asked > 0 && asked <= 300, `${asked} questions in 50 ms`);
 });
 
+test('places in line - where an answer is lost it is asked again soon, however many others wait', () => {
+  const all = schedulersOf([{ host: 'h1', has: { VCPU: 8 } }]);
+  const allocations = [{ provider: 'p-h1', group: '', resources: { VCPU: 1 } }];
+  all.ask({
+    type: 'claim',
+    consumer: 'x',
+    attempt: 1,
+    spec: selectFor('x').spec,
+    allocations,
+    keep: [],
+    expiresAt: FOREVER,
+  });
+  all.deliver();
+  const wait = (request: string, tree: RequestSpec['tree']) => {
+    const told = { ...(tree === undefined ? {} : { tree }), waits: { since: 1 }, expiresAt: FOREVER };
+    all.hear('scheduler/s', selectFor(request, told), 'conductor/0');
+    all.deliver();
+  };
+  wait('apart', { notHeldBy: ['x'] });
+  for (let n = 0; n < 200; n += 1) wait(`with-${n}`, { heldBy: [`nowhere-${n}`] });
+  all.pass(1_000);
+  all.deliver();
+  all.ask({ type: 'release', consumer: 'x', deleted: true });
+  all.deliver(undefined, ({ message }) => message.type !== 'locate');
+  all.pass(10);
+  all.drop(({ message }) => message.type === 'locate');
+  for (let ms = 0; ms < 2_000; ms += 20) {
+    all.pass(20);
+    all.deliver();
+  }
+  assert.equal(
+    all.answers.flatMap(({ type, request }) => (type === 'selected' ? [request] : [])),
+    ['apart'],
+  );
+});
+
 test.run();
