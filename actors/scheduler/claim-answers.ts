@@ -10,7 +10,7 @@ import { noteAll, noteRefused, noteStanding } from './decision.ts';
 import { GROUP_CHANGED, GROUP_CONFLICT } from './group-rules.ts';
 import { locate, MOVED } from './locating.ts';
 import { tellCame } from './parking-others.ts';
-import { haveAllSaid, orderOfClaim, shardOf } from './rounds.ts';
+import { haveAllSaid, orderOfClaim, orderOfRecall, shardOf } from './rounds.ts';
 import { contextOf, countToPlace, draftOf, isOpen, openOf, settle, settleRest } from './selecting.ts';
 import type { Open, Work } from './state.ts';
 import { noteShard } from './view/silence.ts';
@@ -71,7 +71,9 @@ export function refused(work: Work, { consumer, refusal, usages, order }: ClaimR
   const hopeless = HOPELESS.has(refusal.code);
   if (open?.machines.has(consumer) !== true || order !== orderOfClaim(work, open, consumer).order) {
     // Nobody waits for the answer any more, such as of one that was deleted meanwhile; the picture was out of date all the same.
-    if (!hopeless) work.state.conflicts += 1;
+    // Within a try only a refusal takes the order further: that of an earlier claim was counted, and this one was said twice.
+    const isCounted = open?.machines.has(consumer) === true && order !== undefined && order > orderOfRecall(open);
+    if (!hopeless && !isCounted) work.state.conflicts += 1;
     return;
   }
   // A claim that was said twice is refused twice: the second time another host is being asked already.

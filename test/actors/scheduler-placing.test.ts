@@ -316,6 +316,30 @@ test('placing - a claim that is refused is a conflict, though its request has co
   assert.is(all.desks[0]?.state.conflicts, 1);
 });
 
+test('placing - a claim that is said twice and refused twice is one conflict', () => {
+  const all = schedulersOf([
+    { host: 'h1', has: { VCPU: 2 } },
+    { host: 'h2', has: { VCPU: 1 } },
+  ]);
+  all.hear('scheduler/s', selectFor('web', { ordered: true }), 'conductor/0');
+  const isOther = ({ message }: { message: { type: string } }) => message.type !== 'claim';
+  all.deliver(undefined, isOther);
+  all.pass(1_500);
+  all.deliver(undefined, isOther);
+  const claims = all.underWay().flatMap(({ message }) => (message.type === 'claim' ? [message] : []));
+  assert.is(claims.length, 2);
+  const [claim] = claims;
+  assert.ok(claim);
+  const [{ provider } = { provider: '' }] = claim.allocations;
+  const resources = { VCPU: provider === 'p-h1' ? 2 : 1 };
+  const spec: RequestSpec = { groups: [{ name: '', resources }], groupPolicy: 'none' };
+  const allocations = [{ provider, group: '', resources }];
+  all.ask({ type: 'claim', consumer: 'rival', attempt: 1, spec, allocations, keep: [], expiresAt: claim.expiresAt });
+  all.deliver();
+  assert.is(all.answers.at(-1)?.type, 'selected');
+  assert.is(all.desks[0]?.state.conflicts, 1);
+});
+
 test('placing - a host that refused because of where another was is as good as others once that one has moved', () => {
   const near = withMover(['h1', 'h2']);
   near.hear('scheduler/s', selectFor('near', { tree: { heldBy: ['mover'] } }), 'conductor/0');
