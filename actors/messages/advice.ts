@@ -65,8 +65,8 @@ export const Advice = Type.Object({
   instancesTogether: Type.Optional(Type.Integer()),
   /** Not every host was searched to the end: it may fit on more. */
   partly: Type.Optional(Type.Literal(true)),
-  /** Of hosts out of service: they are disabled, too, and have to be enabled. */
-  disabled: Type.Optional(Type.Literal(true)),
+  /** So many of the hosts that have to come back are disabled, too, and have to be enabled. */
+  disabled: Type.Optional(Type.Integer()),
   /** When the first of those hosts comes back by itself, ms since the epoch. */
   until: Type.Optional(Type.Number()),
   /**
@@ -234,7 +234,9 @@ function changeWords(advice: Advice, till: (at: number) => string): string {
     case 'another-cell':
       return `outside cell ${about} it would have had ${many} to go to`;
     case 'host-state': {
-      const state = `${about.replace('-', ' ')}${advice.disabled === true ? ' and disabled' : ''}`;
+      const areAllDisabled = advice.disabled !== undefined && advice.disabled === (needed ?? 1);
+      const some = advice.disabled === undefined ? '' : `, ${advice.disabled} of them disabled, too`;
+      const state = `${about.replace('-', ' ')}${areAllDisabled ? ' and disabled' : some}`;
       const when = until === undefined ? '' : ` ${till(until)}`;
       const inAll = hosts === 1 ? '' : ` (one of ${least}${hosts} such hosts)`;
       const are = `that ${hosts === 1 ? 'is' : 'are'} ${state}`;

@@ -45,10 +45,25 @@ test('scheduler - of hosts that are away and disabled it is said that they have 
   assert.equal(told(down), ['with c1/a, which is down and disabled, it would fit']);
   const fenced = { host: 'b', state: 'fenced', reason: 'nothing runs there', disabled: true } as const;
   assert.equal(told(fenced), ['with c1/b, which is fenced and disabled, it would fit']);
-  assert.equal(told(down, { host: 'c', state: 'down' }), [
-    'with c1/c, which is down, it would fit',
-    'with c1/a, which is down and disabled, it would fit',
-  ]);
+  assert.equal(told(down, { host: 'c', state: 'down' }), ['with c1/c, which is down, it would fit']);
+});
+
+test('scheduler - those that only have to come back are named, and others with them where they are too few', () => {
+  const spec = { groups: [{ name: '', resources: { VCPU: 2 } }], groupPolicy: 'none' as const };
+  const view = viewOf(
+    { host: 'a', has: { VCPU: 8 }, state: 'down', reason: 'new disk' },
+    { host: 'b', has: { VCPU: 4 }, state: 'down' },
+    { host: 'c', has: { VCPU: 8 }, state: 'down', reason: 'new disk' },
+  );
+  const told = (count: number) => survey(view, spec, count).advice.map(words)[0];
+  assert.is(told(1), 'with c1/b, which is down, it would fit');
+  assert.is(told(2), 'with c1/b, which is down, both instances would fit');
+  assert.is(told(4), 'with c1/a, which is down and disabled, all 4 instances would fit (one of 3 such hosts)');
+  assert.is(told(8), 'with 2 of 3 hosts that are down and disabled (c1/a, c1/c) all 8 instances would fit');
+  assert.is(
+    told(10),
+    'with 3 hosts that are down, 2 of them disabled, too (c1/a, c1/c, c1/b) all 10 instances would fit',
+  );
 });
 
 test('scheduler - those with most room are named first, but those before that come back first by themselves', () => {

@@ -149,8 +149,8 @@ function* adviceFor(search: Search, candidate: Candidate): Steps<Advice | null> 
   const many = { ...ofAll, ...silentFew(all.silent) };
   if (away.length > 0) {
     // Of hosts that are away it is said which they are, of others where it would fit then.
-    const back = fewestBack(away, yield* roomOf(adviser, spec, fitting), holdsAll);
-    return { ...advice, hosts: away.length, ...many, ...whichOf(back) };
+    const { back, of } = fewestBack(away, yield* roomOf(adviser, spec, fitting), holdsAll);
+    return { ...advice, hosts: of, ...many, ...whichOf(back) };
   }
   const emptied = emptiedTold(candidate, all, adviser);
   const isLimit = but !== undefined && limits.includes(but);
@@ -176,12 +176,13 @@ function emptiedTold(
 }
 
 /** How the hosts are told that are to come back: the one, or the first of several. */
-function whichOf(back: readonly Away[]): Pick<Advice, 'host' | 'named' | 'needed' | 'until'> {
+function whichOf(back: readonly Away[]): Pick<Advice, 'host' | 'named' | 'needed' | 'disabled' | 'until'> {
   const [first] = back;
   const { host, until } = first ?? {};
-  if (back.length === 1) return present({ host, until });
+  const disabled = back.filter(({ isDisabled }) => isDisabled).length || undefined;
+  if (back.length === 1) return present({ host, disabled, until });
   const named = back.slice(0, MAX_HOSTS_NAMED).map((one) => one.host);
-  return { needed: back.length, named, ...present({ until }) };
+  return { needed: back.length, named, ...present({ disabled, until }) };
 }
 
 /** The change that asks least first; of those that ask as much, the same one whichever host is looked at first. */

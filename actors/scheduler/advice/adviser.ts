@@ -100,5 +100,5 @@ export function roomsWith({ rooms }: Adviser, change: Change): RoomWith {
   return found;
 }
 
-export const keyOf = ({ advice: { code, group, groups, about, failed, disabled, to } }: Change): string =>
-  `${code} ${group} ${groups} ${about} ${failed} ${disabled} ${to}`;
+export const keyOf = ({ advice: { code, group, groups, about, failed, to } }: Change): string =>
+  `${code} ${group} ${groups} ${about} ${failed} ${to}`;

@@ -6,7 +6,6 @@ import { fit } from '../../fitting/fit.ts';
 import type { InstanceGroup } from '../../messages/common.ts';
 import { keepsTogether } from '../../placement/groups.ts';
 import type { Provider } from '../../placement/providers.ts';
-import { present } from '../../present.ts';
 import type { ViewHost } from '../view/view.ts';
 import { type Adviser, changesOf, note, roomsWith } from './adviser.ts';
 import { considerAmounts, MAX_LOOKS_ON_ONE } from './amounts.ts';
@@ -29,11 +28,11 @@ export function considerAway(adviser: Adviser, host: ViewHost, tree: readonly Pr
   const times = roomOn(adviser, adviser.spec, tree);
   if (times === 0) return;
   const { state, disabled } = host;
-  // Those that are set aside come back by themselves; the others need an operator, and some of them twice.
-  const cost = state === 'set-aside' ? 0.4 : disabled === true ? 0.9 : 0.8;
-  const change = { advice: { code: 'host-state' as const, about: state, ...present({ disabled }) }, cost };
+  // Those that are set aside come back by themselves; the others need an operator.
+  const cost = state === 'set-aside' ? 0.4 : 0.8;
+  const change = { advice: { code: 'host-state' as const, about: state }, cost };
   const { room, away } = roomsWith(adviser, change);
-  away.push({ host: `${host.cell}/${host.host}`, times, until: host.until });
+  away.push({ host: `${host.cell}/${host.host}`, times, until: host.until, isDisabled: disabled === true });
   add(room, times, silencedOf(adviser, tree));
 }
 

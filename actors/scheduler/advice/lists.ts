@@ -71,10 +71,27 @@ export interface Away {
   readonly times: number;
   /** When it comes back by itself, ms since the epoch. */
   readonly until?: number | undefined;
+  /** It is disabled, too, and has to be enabled when it is back. */
+  readonly isDisabled: boolean;
 }
 
-/** As many as are enough: the first to come back by themselves, or else those with most room. */
-export function fewestBack(away: readonly Away[], before: Room, isEnough: (room: Room) => boolean): Away[] {
+/**
+ * As many as are enough: of those that only have to come back, or, where these are too few, of all; and of how many they
+ * are. The first to come back by themselves, or else those with most room.
+ */
+export function fewestBack(
+  away: readonly Away[],
+  before: Room,
+  isEnough: (room: Room) => boolean,
+): { back: Away[]; of: number } {
+  const others = away.filter(({ isDisabled }) => !isDisabled);
+  const back = firstBack(others, before, isEnough);
+  if (back.length > 0) return { back, of: others.length };
+  return { back: firstBack(away, before, isEnough), of: away.length };
+}
+
+/** None: all of them are too few. */
+function firstBack(away: readonly Away[], before: Room, isEnough: (room: Room) => boolean): Away[] {
   const inOrder = away
     .slice()
     .sort(
