@@ -30,6 +30,7 @@ export function emptyParking(): Parking {
     served: 0,
     numbered: 0,
     serving: new Map(),
+    waitsAgainAt: Number.NEGATIVE_INFINITY,
   };
 }
 

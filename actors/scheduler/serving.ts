@@ -21,6 +21,8 @@ const MAX_EFFORT = 20_000;
 const MAX_OUT_OF_LINE = 64;
 /** How soon it is looked again for room for several where there was none, ms, while nobody else would be served. */
 const LOOK_AGAIN_MS = 100;
+/** For how long nobody is waited for where one has been in vain, ms. */
+const AFTER_VAIN_MS = 1_000;
 
 /** Tries parked requests again, as far as capacity has come free for them. */
 export function tryParked(work: Work): void {
@@ -101,15 +103,20 @@ function serve(work: Work, lot: Lot): void {
 /**
  * Whether what one whose turn it was will claim is still to be seen, so that the next would reach for the same. Where
  * claims are in order, or it is asked where others are, that takes some messages; one who is not answered holds nobody up
- * for long.
+ * for long, and after it nobody is waited for, as the next would not be answered either.
  */
 function isAnyUncounted(work: Work): boolean {
   const { open, parking } = work.state;
+  const { steady } = work.turn;
+  if (steady < parking.waitsAgainAt) return false;
   for (const [key, at] of parking.serving) {
     const one = open.get(key);
     const isUncounted = one !== undefined && one.promised.size === 0 && !one.failing;
-    if (isUncounted && work.turn.steady - at < UNCOUNTED_MS) return true;
+    if (isUncounted && steady - at < UNCOUNTED_MS) return true;
     parking.serving.delete(key);
+    if (!isUncounted) continue;
+    parking.waitsAgainAt = steady + AFTER_VAIN_MS;
+    return false;
   }
   return false;
 }

@@ -256,6 +256,8 @@ export interface Parking {
   numbered: number;
   /** Those whose turn it was, and whose claims may be still to come, with when that was. */
   readonly serving: Map<string, SteadyTime>;
+  /** Until then nobody is waited for whose turn it was: one of them was not answered. */
+  waitsAgainAt: SteadyTime;
 }
 
 /** What a survey found, in short. */

@@ -450,4 +450,31 @@ test('places in line - where an answer is lost it is asked again soon, however m
   );
 });
 
+test('places in line - those who are not answered hold the others up once, and not one after the other', () => {
+  const count = 40;
+  const all = schedulersOf(Array.from({ length: 2 * count }, (_, n) => ({ host: `h${n}`, has: { VCPU: 8 } })));
+  const wait = (request: string, since: number, tree?: RequestSpec['tree']) => {
+    const told = { vcpu: 8, ...(tree === undefined ? {} : { tree }), waits: { since }, project: request };
+    all.hear('scheduler/s', selectFor(request, { ...told, expiresAt: FOREVER }), 'conductor/0');
+    all.deliver();
+  };
+  for (let n = 0; n < 2 * count; n += 1) {
+    const resources = { VCPU: 8 };
+    const allocations = [{ provider: `p-h${n}`, group: '', resources }];
+    const claim = { spec: selectFor('any', { vcpu: 8 }).spec, allocations, keep: [], expiresAt: FOREVER };
+    all.ask({ type: 'claim', consumer: `rival-${n}`, attempt: 1, ...claim });
+  }
+  all.deliver();
+  for (let n = 0; n < count; n += 1) wait(`apart-${n}`, n, { notHeldBy: [`other-${n}`] });
+  for (let n = 0; n < count; n += 1) wait(`plain-${n}`, count + n);
+  for (let n = 0; n < 2 * count; n += 1) all.ask({ type: 'release', consumer: `rival-${n}`, deleted: true });
+  // Nobody tells where the others are.
+  for (let ms = 0; ms < 200; ms += 2) {
+    all.pass(2);
+    all.deliver(undefined, ({ message }) => message.type !== 'locate');
+  }
+  const placed = all.answers.flatMap(({ type, request }) => (type === 'selected' ? [request] : []));
+  assert.is(placed.filter((request) => request.startsWith('plain')).length, count);
+});
+
 test.run();
