@@ -120,8 +120,9 @@ export function questioningOf({ asking, conductorShards, known, aggregates }: Qu
     let isHeardOf = true;
     const orUnheard = (error: unknown) => {
       const isOnlyUnheard = error instanceof CellwrightError && error.code === 'not-found' && error.field === 'cell';
+      if (!isOnlyUnheard) throw error;
       // With nothing to compare, what is on record is all that there is to tell.
-      if (!isOnlyUnheard || spec !== undefined || !isRecorded) throw error;
+      if (spec !== undefined || !isRecorded) throw new CellwrightError('not-found', error.message, { field: 'host' });
       isHeardOf = false;
       return null;
     };
