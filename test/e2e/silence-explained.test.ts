@@ -4,6 +4,7 @@
 import pino from 'pino';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import type { Client } from '../../runtime/client.ts';
 import { connect } from '../../runtime/connect.ts';
 import { type Node, startNode } from '../../runtime/node.ts';
 import { startTestServer } from '../support/nats-server.ts';
@@ -14,7 +15,15 @@ import { eventually, quickDriver } from './system.ts';
 const test = suite('dry runs of silent cells');
 const SMALL = { resources: { VCPU: 1 } };
 
-test('dry runs - with only hosts of a dead cell it is not known whether a request fits, nor promised by why-not', async () => {
+/** Some nodes at a server of their own, ended at last; each is begun with its roles. */
+async function withNodes(
+  use: (some: {
+    client: Client;
+    url: string;
+    begin(...roles: string[]): Promise<Node>;
+    end(node: Node): Promise<void>;
+  }) => Promise<void>,
+): Promise<void> {
   const server = await startTestServer();
   const nats = { servers: server.url };
   const nodes: Node[] = [];
@@ -27,8 +36,22 @@ test('dry runs - with only hosts of a dead cell it is not known whether a reques
     nodes.push(node);
     return node;
   };
+  const end = async (node: Node) => {
+    await node.stop();
+    nodes.splice(nodes.indexOf(node), 1);
+  };
   const client = await connect(nats);
   try {
+    await use({ client, url: server.url, begin, end });
+  } finally {
+    await client.close();
+    for (const node of nodes) await node.stop();
+    await server.stop();
+  }
+}
+
+test('dry runs - with only hosts of a dead cell it is not known whether a request fits, nor promised by why-not', () =>
+  withNodes(async ({ client, url, begin, end }) => {
     await begin('placement', 'scheduler', 'conductor', 'cell:c2', 'compute:c2/k1');
     const ofC1 = await begin('cell:c1', 'compute:c1/h1');
     await eventually('both hosts are known', async () => (await client.fit(SMALL)).fits === 2);
@@ -36,8 +59,7 @@ test('dry runs - with only hosts of a dead cell it is not known whether a reques
     await client.build({ id: 'web', placement: { preferCells: ['c2'] }, ...SMALL });
     await client.ended('web');
     const before = Date.now();
-    await ofC1.stop();
-    nodes.splice(nodes.indexOf(ofC1), 1);
+    await end(ofC1);
     await eventually('the cell is found silent', async () => (await client.fit(SMALL)).silentCells.length === 1);
     const all = await client.fit(SMALL);
     assert.equal([all.fit, all.certain, all.needsSilentCells], [true, true, undefined], 'the other cell has room');
@@ -52,7 +74,7 @@ test('dry runs - with only hosts of a dead cell it is not known whether a reques
     assert.match(inC1.words[0] ?? '', /^it is not known whether it would fit; of 2 hosts, 1 fits/);
     const most = await client.fit({ ...SMALL, count: times - 1 });
     assert.equal([most.fit, most.certain, most.needsSilentCells], [true, false, true]);
-    const fits = await runCommand('fit', '--resources', 'VCPU=1', '--count', `${times - 1}`, '--servers', server.url);
+    const fits = await runCommand('fit', '--resources', 'VCPU=1', '--count', `${times - 1}`, '--servers', url);
     assert.is(fits.code, 2, fits.out);
 
     const { advice } = await client.fit({ resources: { VCPU: 1_000 }, placement: { cells: ['c1'] } });
@@ -72,32 +94,10 @@ test('dry runs - with only hosts of a dead cell it is not known whether a reques
     await eventually('it is heard again', async () => (await client.fit(SMALL)).silence === undefined);
     const again = await client.fit({ ...SMALL, placement: { cells: ['c1'] } });
     assert.equal([again.fit, again.certain], [true, true]);
-  } finally {
-    await client.close();
-    for (const node of nodes) await node.stop();
-    await server.stop();
-  }
-});
+  }));
 
-test('dry runs - of a host whose cell a new scheduler has not heard it is not said that nobody knows it any more', async () => {
-  const server = await startTestServer();
-  const nats = { servers: server.url };
-  const nodes: Node[] = [];
-  const begin = async (...roles: string[]) => {
-    const quick = {
-      driver: ({ cell, host }: { cell: string; host: string }) => quickDriver(cell, host),
-      scheduler: { warmUpMs: 200 },
-    };
-    const node = await startNode({ roles, nats, logger: pino({ level: 'silent' }), ...quick });
-    nodes.push(node);
-    return node;
-  };
-  const end = async (node: Node) => {
-    await node.stop();
-    nodes.splice(nodes.indexOf(node), 1);
-  };
-  const client = await connect(nats);
-  try {
+test('dry runs - of a host whose cell a new scheduler has not heard it is not said that nobody knows it any more', () =>
+  withNodes(async ({ client, begin, end }) => {
     await begin('placement', 'conductor', 'cell:c2', 'compute:c2/k1');
     const scheduler = await begin('scheduler');
     const ofC1 = await begin('cell:c1', 'compute:c1/h1');
@@ -120,11 +120,6 @@ test('dry runs - of a host whose cell a new scheduler has not heard it is not sa
       assert.equal([then?.verdict, hostGone], ['runner-up', undefined]);
       assert.is(words.at(-1), 'now: what it asked for is not known any more');
     }
-  } finally {
-    await client.close();
-    for (const node of nodes) await node.stop();
-    await server.stop();
-  }
-});
+  }));
 
 test.run();
