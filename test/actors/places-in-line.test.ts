@@ -332,6 +332,12 @@ function fullApart() {
     take,
     release,
     step,
+    /** The other one where `x` is leaves, and another comes some time later. */
+    change(count: number, afterMs: number): void {
+      release(count === 0 ? 'other' : `other-${count}`);
+      step(afterMs);
+      take(`other-${count + 1}`, 'h2', 7);
+    },
     ask(request: string, since: number, project: string): void {
       const told = { vcpu: 7, tree: { notHeldBy: ['x'] }, waits: { since }, project, expiresAt: FOREVER };
       all.hear('scheduler/s', selectFor(request, told), 'conductor/0');
@@ -360,9 +366,7 @@ test('places in line - what changes where those are from whom a request keeps ap
   const all = fullApart();
   all.ask('early', 1, 'one');
   for (let change = 0; change < 8; change += 1) {
-    all.release(change === 0 ? 'other' : `other-${change}`);
-    all.step(3_000);
-    all.take(`other-${change + 1}`, 'h2', 7);
+    all.change(change, 3_000);
     all.step(100);
   }
   all.ask('late', 2, 'two');
@@ -374,11 +378,7 @@ test('places in line - what changes where those are from whom a request keeps ap
 test('places in line - what changed a moment ago where those are from whom a request keeps apart lets nobody overtake it', () => {
   const all = fullApart();
   all.ask('early', 1, 'one');
-  for (let change = 0; change < 8; change += 1) {
-    all.release(change === 0 ? 'other' : `other-${change}`);
-    all.step(change < 7 ? 3_000 : 20);
-    all.take(`other-${change + 1}`, 'h2', 7);
-  }
+  for (let change = 0; change < 8; change += 1) all.change(change, change < 7 ? 3_000 : 20);
   all.ask('late', 2, 'two');
   all.release('rival');
   all.step(3_000);
