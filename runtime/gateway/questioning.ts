@@ -26,6 +26,13 @@ const ASKED = 'the fit request';
 /** Asked when it does not matter what is asked for, but where a host is. */
 const ANYTHING: RequestSpec = { groups: [{ name: '', resources: { VCPU: 1 } }], groupPolicy: 'none' };
 
+/** What schedulers know of a host; gone: none knows it any more, and the record of the instance has it. */
+interface LookedUp {
+  readonly standing: HostStanding | null;
+  readonly isGone: boolean;
+}
+const NOT_LOOKED_UP: LookedUp = { standing: null, isGone: false };
+
 /** Of an alternate, where the build was aborted. */
 const NONE_TRIED = 'it was not tried, as the driver of another host said that none would succeed';
 
@@ -91,21 +98,21 @@ export function questioningOf({ asking, conductorShards, known, aggregates }: Qu
     const recorded = cellsOnRecord(decision, view, host);
     const isRecorded = cell === undefined ? recorded.size > 0 : recorded.has(cell);
 
-    /**
-     * Null: nobody knows the host any more, and the record has it.
-     * @param of The cell, if only that one is meant.
-     * @throws CellwrightError `not-found` with the field `cell` where nothing was heard of it: the host may still be there.
-     */
-    async function standingOf(asked: RequestSpec, of = cell): Promise<HostStanding | null> {
+    /** @param of The cell, if only that one is meant. */
+    async function lookUp(asked: RequestSpec, of = cell): Promise<LookedUp> {
       const question = { type: 'why-not' as const, spec: asked, host, ...more, ...present({ cell: of }) };
       try {
-        return (await asking.ask(SCHEDULERS, question, 'why-not-told')).standing;
+        const { standing } = await asking.ask(SCHEDULERS, question, 'why-not-told');
+        return { standing, isGone: false };
       } catch (error) {
-        if (!(error instanceof CellwrightError) || error.code !== 'not-found' || !isRecorded) throw error;
+        if (!(error instanceof CellwrightError) || error.code !== 'not-found') throw error;
         // Of a host that was named alone it is not said whether its cell was heard of.
-        if (of === undefined) return await standingOf(asked, cellOnRecord());
-        if (error.field === 'cell') throw error;
-        return null;
+        if (isRecorded && of === undefined) return await lookUp(asked, cellOnRecord());
+        const isUnheard = error.field === 'cell';
+        if (isRecorded && !isUnheard) return { standing: null, isGone: true };
+        // With nothing to compare, what is on record is all that there is to tell.
+        if (isRecorded && spec === undefined) return NOT_LOOKED_UP;
+        throw isUnheard ? new CellwrightError('not-found', error.message, { field: 'host' }) : error;
       }
     }
 
@@ -117,18 +124,8 @@ export function questioningOf({ asking, conductorShards, known, aggregates }: Qu
     }
 
     const isAsked = spec !== undefined || cell === undefined || !isRecorded;
-    let isHeardOf = true;
-    const orUnheard = (error: unknown) => {
-      const isOnlyUnheard = error instanceof CellwrightError && error.code === 'not-found' && error.field === 'cell';
-      if (!isOnlyUnheard) throw error;
-      // With nothing to compare, what is on record is all that there is to tell.
-      if (spec !== undefined || !isRecorded) throw new CellwrightError('not-found', error.message, { field: 'host' });
-      isHeardOf = false;
-      return null;
-    };
-    const standing = isAsked ? await standingOf(spec ?? ANYTHING).catch(orUnheard) : null;
+    const { standing, isGone } = isAsked ? await lookUp(spec ?? ANYTHING) : NOT_LOOKED_UP;
     const now = spec === undefined ? null : standing;
-    const hostGone = isAsked && isHeardOf && standing === null;
     const placed = standing?.cell ?? cellOnRecord();
     // On which of its hosts it is, its cell alone knows.
     const there = view.cell !== placed ? false : isSilent(view) ? null : view.host === host;
@@ -144,7 +141,7 @@ export function questioningOf({ asking, conductorShards, known, aggregates }: Qu
       ...present({ silentCell }),
       then,
       now,
-      ...(hostGone ? { hostGone } : {}),
+      ...(isGone ? { hostGone: true as const } : {}),
     };
     const hasGroup = spec?.instanceGroup !== undefined;
     return { ...answer, words: whyNotWords(answer, view, hasGroup, decision?.chosen) };
