@@ -64,6 +64,15 @@ test('scheduler - those that only have to come back are named, and others with t
     told(10),
     'with 3 hosts that are down, 2 of them disabled, too (c1/a, c1/c, c1/b) all 10 instances would fit',
   );
+  const alike = viewOf(
+    { host: 'a', has: { VCPU: 8 }, state: 'down', reason: 'new disk' },
+    { host: 'b', has: { VCPU: 8 }, state: 'down', reason: 'new disk' },
+    { host: 'z', has: { VCPU: 8 }, state: 'down' },
+  );
+  assert.is(
+    survey(alike, spec, 8).advice.map(words)[0],
+    'with 2 of 3 hosts that are down, 1 of them disabled, too (c1/z, c1/a) all 8 instances would fit',
+  );
 });
 
 test('scheduler - those with most room are named first, but those before that come back first by themselves', () => {

@@ -77,7 +77,8 @@ export interface Away {
 
 /**
  * As many as are enough: of those that only have to come back, or, where these are too few, of all; and of how many they
- * are. The first to come back by themselves, or else those with most room.
+ * are. The first to come back by themselves, or else those with most room, and of those that have as much first those that need
+ * not be enabled.
  */
 export function fewestBack(
   away: readonly Away[],
@@ -96,7 +97,10 @@ function firstBack(away: readonly Away[], before: Room, isEnough: (room: Room) =
     .slice()
     .sort(
       (one, other) =>
-        (one.until ?? 0) - (other.until ?? 0) || other.times - one.times || (one.host < other.host ? -1 : 1),
+        (one.until ?? 0) - (other.until ?? 0) ||
+        other.times - one.times ||
+        Number(one.isDisabled) - Number(other.isDisabled) ||
+        (one.host < other.host ? -1 : 1),
     );
   const room = { ...before };
   const end = inOrder.findIndex(({ times }) => {
