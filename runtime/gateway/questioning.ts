@@ -105,11 +105,11 @@ export function questioningOf({ asking, conductorShards, known, aggregates }: Qu
         const { standing } = await asking.ask(SCHEDULERS, question, 'why-not-told');
         return { standing, isGone: false };
       } catch (error) {
-        if (!(error instanceof CellwrightError) || error.code !== 'not-found') throw error;
+        const isUnknown = error instanceof CellwrightError && error.code === 'not-found';
         // Of a host that was named alone it is not said whether its cell was heard of.
-        if (isRecorded && of === undefined) return await lookUp(asked, cellOnRecord());
-        const isUnheard = error.field === 'cell';
-        if (isRecorded && !isUnheard) return { standing: null, isGone: true };
+        if (isUnknown && isRecorded && of === undefined) return await lookUp(asked, cellOnRecord());
+        const isUnheard = isUnknown && error.field === 'cell';
+        if (isUnknown && isRecorded && !isUnheard) return { standing: null, isGone: true };
         // With nothing to compare, what is on record is all that there is to tell.
         if (isRecorded && spec === undefined) return NOT_LOOKED_UP;
         throw isUnheard ? new CellwrightError('not-found', error.message, { field: 'host' }) : error;
@@ -123,8 +123,7 @@ export function questioningOf({ asking, conductorShards, known, aggregates }: Qu
       throw new CellwrightError('ambiguous', reason, { field: 'cell' });
     }
 
-    const isAsked = spec !== undefined || cell === undefined || !isRecorded;
-    const { standing, isGone } = isAsked ? await lookUp(spec ?? ANYTHING) : NOT_LOOKED_UP;
+    const { standing, isGone } = await lookUp(spec ?? ANYTHING);
     const now = spec === undefined ? null : standing;
     const placed = standing?.cell ?? cellOnRecord();
     // On which of its hosts it is, its cell alone knows.

@@ -97,6 +97,9 @@ test('hosts - one that does not come back is removed when nothing of it is left,
       const { cell, then, now, hostGone, words } = await client.whyNot({ id: 'vain', host });
       assert.equal([cell, then?.verdict, then?.code, now, hostGone], ['c1', 'refused', 'host-fenced', null, true]);
       assert.is(words.at(-1), "now: host 'h1' of cell 'c1' is not known any more");
+      // Of a deleted instance nobody knows any more what it asked for; that the host is gone is known all the same.
+      const ofDeleted = await client.whyNot({ id: 'web', host });
+      assert.equal([ofDeleted.hostGone, ofDeleted.words.at(-1)], [true, words.at(-1)]);
     }
     const audit = await cellwright('audit', ...at, '--pause', '0.5', '--json');
     assert.equal([audit.code, JSON.parse(audit.out).looked.hosts], [0, 1], audit.out + audit.err);
