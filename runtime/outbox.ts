@@ -167,7 +167,7 @@ export function outboxOf({ bus, clock, subjects, events, onError }: OutboxOption
     const headers = traceparent === undefined ? usual : { ...usual, [HEADERS.traceparent]: traceparent };
     const subject = subjects.event(topic);
     try {
-      bus.publish(subject, { value: body, encoded: () => jsonOf(body) }, { headers });
+      bus.publish(subject, { value: body, encoded: () => jsonOf(body) }, { headers, canWait: true });
     } catch (error) {
       onError(error, `an event on '${subject}'`);
     }

@@ -29,10 +29,12 @@ export interface BusMessage {
 }
 
 export interface PublishOptions {
-  reply?: string;
-  headers?: Readonly<Record<string, string>>;
+  reply?: string | undefined;
+  headers?: Readonly<Record<string, string>> | undefined;
   /** By the server also to those here who listen with `loopback`: it arrives when they can be reached. Default false. */
   byServer?: boolean;
+  /** Nobody waits for it: it may go with what is published next, or else within some milliseconds. Default false. */
+  canWait?: boolean;
 }
 
 export interface SubscribeOptions {

@@ -5,13 +5,23 @@
 // pinned; nowhere else is it, but in nats-transport.ts.
 
 import type { MsgHdrs, NatsConnection } from 'nats';
+import type { Clock } from '../clock.ts';
 import type { Encoded } from './bus.ts';
 import type { HeaderBlock } from './nats-messages.ts';
 import { bytesOf, sizeOf } from './wire.ts';
 
 export interface NatsCommands {
-  /** @throws As the client does: when it is closed or draining, and for what the server does not take. */
-  publish(subject: string, reply: string | undefined, block: HeaderBlock | undefined, data: Encoded): void;
+  /**
+   * @param canWait It goes with what is sent next, or when nothing more comes.
+   * @throws As the client does: when it is closed or draining, and for what the server does not take.
+   */
+  publish(
+    subject: string,
+    reply: string | undefined,
+    block: HeaderBlock | undefined,
+    data: Encoded,
+    canWait: boolean,
+  ): void;
   /** Ends the connection to this server at once; the client looks for another. */
   breakOff(): void;
 }
@@ -37,8 +47,16 @@ const LINE_END = '\r\n';
 const WRITTEN_AT_ONCE_BYTES = 128 * 1024;
 /** Where commands are written, until it is full: what was sent from it may still be on its way. */
 const SHEET_BYTES = 4 * WRITTEN_AT_ONCE_BYTES;
+/**
+ * After so many rounds of what is done soon, in which nothing came, what can wait is sent: whoever was handed a message
+ * inside the process has it taken, has taken his turn and has said what follows in fewer. With 3 as many pieces are
+ * written as without waiting, 17 for a build that comes alone; with 6 or 9 there are 9 of them.
+ */
+const QUIET_ROUNDS = 6;
+/** It is sent after so many rounds, whatever comes. */
+const MOST_ROUNDS = 24;
 
-export function natsCommands(connection: NatsConnection): NatsCommands {
+export function natsCommands(connection: NatsConnection, clock: Clock): NatsCommands {
   const { protocol } = connection as unknown as { protocol: Protocol };
   const { outbound } = protocol;
   const client = { fill: outbound.fill, flushPending: protocol.flushPending };
@@ -46,6 +64,12 @@ export function natsCommands(connection: NatsConnection): NatsCommands {
   /** From here to there stands what the client has not been given yet. */
   let begin = 0;
   let end = 0;
+  /** Whether what is written is sent at the end of this tick. */
+  let isSentSoon = false;
+  /** Whether a look is taken in the next round at what can wait. */
+  let isWatched = false;
+  let rounds = 0;
+  let quietRounds = 0;
 
   /** Whether the client is sure to take it; otherwise it is asked. */
   function isTaken(bytes: number): boolean {
@@ -66,9 +90,33 @@ export function natsCommands(connection: NatsConnection): NatsCommands {
     client.fill.call(outbound, ...pieces);
   };
   protocol.flushPending = () => {
+    isSentSoon = false;
     handOver();
     client.flushPending.call(protocol);
   };
+
+  function sendSoon(): void {
+    if (isSentSoon) return;
+    isSentSoon = true;
+    queueMicrotask(() => protocol.flushPending());
+  }
+
+  function sendWhenQuiet(): void {
+    quietRounds = 0;
+    if (isWatched || isSentSoon) return;
+    isWatched = true;
+    rounds = 0;
+    clock.soon(lookWhetherQuiet);
+  }
+
+  function lookWhetherQuiet(): void {
+    rounds += 1;
+    quietRounds += 1;
+    const isLeft = begin !== end;
+    if (isLeft && quietRounds < QUIET_ROUNDS && rounds < MOST_ROUNDS) return clock.soon(lookWhetherQuiet);
+    isWatched = false;
+    if (isLeft) protocol.flushPending();
+  }
 
   /** Begins another sheet where this one has no room for so many bytes. */
   function makeRoom(bytes: number): void {
@@ -84,12 +132,13 @@ export function natsCommands(connection: NatsConnection): NatsCommands {
     end += sheet.write(text, end, bytes === text.length ? 'latin1' : 'utf8');
   }
 
-  function write(head: string, data: Encoded, size: number): void {
+  function write(head: string, data: Encoded, size: number, canWait: boolean): void {
     const headBytes = Buffer.byteLength(head);
     const bytes = headBytes + size + LINE_END.length;
     if (bytes > WRITTEN_AT_ONCE_BYTES) return protocol.sendCommand(head, bytesOf(data), Buffer.from(LINE_END));
     makeRoom(bytes);
-    if (begin === end) queueMicrotask(() => protocol.flushPending());
+    if (canWait) sendWhenQuiet();
+    else sendSoon();
     if (typeof data === 'string') {
       writeText(head + data + LINE_END, bytes);
     } else {
@@ -102,7 +151,7 @@ export function natsCommands(connection: NatsConnection): NatsCommands {
   }
 
   return {
-    publish(subject, reply, block, data) {
+    publish(subject, reply, block, data, canWait) {
       const headers = block?.bytes ?? 0;
       const size = sizeOf(data);
       const bytes = headers + size;
@@ -116,8 +165,8 @@ export function natsCommands(connection: NatsConnection): NatsCommands {
       const to = reply === undefined ? subject : `${subject} ${reply}`;
       protocol.outMsgs += 1;
       protocol.outBytes += bytes;
-      if (block === undefined) write(`PUB ${to} ${bytes}\r\n`, data, size);
-      else write(`HPUB ${to} ${headers} ${bytes}\r\n${block.text}`, data, size);
+      if (block === undefined) write(`PUB ${to} ${bytes}\r\n`, data, size, canWait);
+      else write(`HPUB ${to} ${headers} ${bytes}\r\n${block.text}`, data, size, canWait);
     },
     breakOff: () => void protocol.transport.close(),
   };

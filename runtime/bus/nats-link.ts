@@ -49,7 +49,7 @@ const USUAL_MAX_PAYLOAD = 1024 * 1024;
 export function natsLink(connection: NatsConnection, options: NatsLinkOptions): NatsLink {
   const { clock, report, tell, onForbidden } = options;
   const { maxUnsentMessages = 10_000, maxUnsentBytes = 8 * 1024 * 1024, closeTimeoutMs = CLOSE_TIMEOUT_MS } = options;
-  const commands = natsCommands(connection);
+  const commands = natsCommands(connection, clock);
   const unsent = unsentQueue({ maxMessages: maxUnsentMessages, maxBytes: maxUnsentBytes });
   let connected = true;
   let dropped = 0;
@@ -73,11 +73,11 @@ export function natsLink(connection: NatsConnection, options: NatsLinkOptions): 
   const send = (
     subject: string,
     data: Encoded,
-    { reply, headers }: PublishOptions,
+    { reply, headers, canWait = false }: PublishOptions,
     block = headers === undefined ? undefined : headerBlock(headers),
   ): void => {
     try {
-      commands.publish(subject, reply, block, data);
+      commands.publish(subject, reply, block, data, canWait);
     } catch (error) {
       throw busError(error, subject);
     }

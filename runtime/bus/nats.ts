@@ -2,7 +2,6 @@
 // The NATS client is imported in this folder only.
 
 import { createInbox, type Msg, type NatsConnection, ServiceError, type ServiceMsg } from 'nats';
-import { present } from '../../actors/present.ts';
 import { unlessAborted } from '../abortable.ts';
 import type { Clock } from '../clock.ts';
 import { CellwrightError, TimeoutError } from '../errors.ts';
@@ -197,7 +196,8 @@ function natsBus({ main, echo, requests, report, tell, clock, inboxPrefix, close
     const { reply, headers } = publishOptions;
     // The server knows of nobody here, and would say that nobody hears it.
     const isAsked = reply !== undefined && askers.route(reply) !== undefined;
-    const forOthers = isAsked ? present({ headers }) : publishOptions;
+    // As a rule, whoever acts on it has it already.
+    const forOthers = { reply: isAsked ? undefined : reply, headers, canWait: true };
     // While nobody else can be reached, it is not kept for them.
     sendBy(main.connected ? main : null, subject, data, forOthers);
     const same = body instanceof Uint8Array ? body : { value: body.value, encoded: () => data };

@@ -5,7 +5,7 @@ import { type AddressInfo, connect as connectTo, createServer, type Socket } fro
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { Bus, BusMessage } from '../../runtime/bus/bus.ts';
-import { connectNats } from '../../runtime/bus/nats.ts';
+import { connectNats, type NatsBus } from '../../runtime/bus/nats.ts';
 import type { NatsStatus } from '../../runtime/bus/nats-options.ts';
 import { bytes, EMPTY, greeter, settled, textOf, withServer } from '../support/bus.ts';
 import { startProxy } from '../support/proxy.ts';
@@ -14,6 +14,19 @@ import { failureOf, until } from '../support/until.ts';
 const test = suite('bus loopback');
 
 const loopback = true;
+
+/** What is written to the socket from now on, piece by piece. */
+function piecesOf({ connection }: NatsBus): string[] {
+  const { transport } = (connection as unknown as { protocol: { transport: { send(piece: Uint8Array): void } } })
+    .protocol;
+  const pieces: string[] = [];
+  const send = transport.send;
+  transport.send = (piece) => {
+    pieces.push(Buffer.from(piece).toString());
+    send.call(transport, piece);
+  };
+  return pieces;
+}
 
 test('bus loopback - a value is handed over as it is, once, and encoded for others', async () => {
   await withServer({}, async (_, connect) => {
@@ -229,6 +242,45 @@ test('bus loopback - what comes by either connection until the end is answered',
 test('bus loopback - the first question to somebody who is heard here has its answer', async () => {
   await withServer({}, async (_, connect) => {
     for (let n = 0; n < 20; n += 1) assert.is(await answered(await connect({ loopback })), 'answer');
+  });
+});
+
+test('bus loopback - what is handed over, and what can wait, is written to the socket with what follows from it', async () => {
+  await withServer({}, async (_, connect) => {
+    const [bus, other] = [await connect({ loopback }), await connect()];
+    const heard: string[] = [];
+    other.subscribe('cw.>', ({ subject }) => heard.push(subject));
+    bus.subscribe('cw.asked', () => bus.publish('cw.followed', EMPTY), { loopback });
+    await Promise.all([bus.flush(), other.flush()]);
+    const written = piecesOf(bus);
+    bus.publish('cw.told', EMPTY, { canWait: true });
+    bus.publish('cw.asked', EMPTY);
+    await until('others have all', () => heard.length === 3);
+    assert.equal(heard, ['cw.told', 'cw.asked', 'cw.followed']);
+    assert.is(written.length, 1, written.join(' and '));
+  });
+});
+
+test('bus loopback - what can wait does not wait for what never comes, nor until no more comes', async () => {
+  await withServer({}, async (_, connect) => {
+    const [bus, other] = [await connect({ loopback }), await connect()];
+    const heard = new Set<string>();
+    other.subscribe('cw.>', ({ subject }) => heard.add(subject));
+    await other.flush();
+    bus.publish('cw.alone', EMPTY, { canWait: true });
+    await until('it came', () => heard.has('cw.alone'));
+    const written = piecesOf(bus);
+    let more = setImmediate(function publish() {
+      bus.publish('cw.more', EMPTY, { canWait: true });
+      more = setImmediate(publish);
+    });
+    try {
+      await until('it came while more was to come', () => heard.has('cw.more'));
+    } finally {
+      clearImmediate(more);
+    }
+    const together = written[0]?.match(/^PUB /gm)?.length ?? 0;
+    assert.ok(together > 0 && together < 100, `${together} went out as one`);
   });
 });
 
