@@ -111,12 +111,43 @@ export function errorFrom({ code, message, retryable, field, retryAfterMs: told 
   return new CellwrightError(code, message, { retryable, retryAfterMs, ...named });
 }
 
+/** Of how many errors that an error was made of it is told what they say. */
+const MAX_PARTS = 8;
+
 /** What an error says, whatever was thrown: also what has no message, and what cannot be put into words. Never throws. */
 export function messageOf(error: unknown): string {
   try {
+    if (error instanceof Error && String(error.message).trim() === '') return unsaid(error);
     const said: unknown = error instanceof Error ? error.message : error;
     return typeof said === 'string' ? said : String(said);
   } catch {
     return 'it says nothing that can be read';
+  }
+}
+
+/**
+ * Of an error without a message, what it was made of, or else its name and code: Node joins so what comes of each address of
+ * a server that it does not reach.
+ */
+function unsaid(error: Error & { readonly code?: unknown; readonly errors?: unknown }): string {
+  const { name, code, errors } = error;
+  const parts = Array.isArray(errors) ? errors.slice(0, MAX_PARTS).flatMap((one) => partOf(one) ?? []) : [];
+  if (parts.length > 0) return [...new Set(parts)].join('; ');
+  return typeof code === 'string' ? `${name} ${code}` : String(name);
+}
+
+const partOf = (error: unknown): string | undefined =>
+  error instanceof Error && error.message.trim() !== '' ? error.message : undefined;
+
+/** The same with what it was caused by, where that is not said: of a server that cannot be reached `fetch` says only that it failed. */
+export function messageInFull(error: unknown): string {
+  const said = messageOf(error);
+  try {
+    const { cause } = error instanceof Error ? error : {};
+    if (!(cause instanceof Error)) return said;
+    const why = messageOf(cause);
+    return said.includes(why) ? said : `${said}: ${why}`;
+  } catch {
+    return said;
   }
 }

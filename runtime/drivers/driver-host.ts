@@ -5,7 +5,7 @@ import type { Address, Message } from '../../actors/actor.ts';
 import { clipped } from '../../actors/messages/common.ts';
 import type { DriverAnswer, DriverMessage } from '../../actors/messages/compute.ts';
 import { decode, encode } from '../codec.ts';
-import { CellwrightError, messageOf } from '../errors.ts';
+import { CellwrightError, messageInFull, messageOf } from '../errors.ts';
 import type { BuildOutcome, Driver } from './driver.ts';
 import { providersOf } from './naming.ts';
 import { checkedMetrics, checkedOutcome, checkedRunning, checkedTraits, insistDescribed } from './report.ts';
@@ -167,7 +167,7 @@ class DrivenHost implements DriverHost {
 
   #undescribable(error: unknown): void {
     this.#tellNew(error, 'the description');
-    this.#say({ type: 'describe-failed', reason: reasonOf(error) });
+    this.#say({ type: 'describe-failed', reason: faultOf(error) });
   }
 
   /** Nobody places anything on the host until whoever runs it has mended it; the compute tells placement again. */
@@ -221,7 +221,7 @@ class DrivenHost implements DriverHost {
 
   #unlisted(error: unknown, those: readonly Asked[]): void {
     this.#tellNew(error, 'the list of what runs');
-    for (const { ask, to } of those) this.#say({ type: 'list-failed', ask, to, reason: reasonOf(error) });
+    for (const { ask, to } of those) this.#say({ type: 'list-failed', ask, to, reason: faultOf(error) });
   }
 
   async #build({ instance, attempt, allocations, payload }: Extract<DriverMessage, { type: 'build' }>): Promise<void> {
@@ -236,7 +236,7 @@ class DrivenHost implements DriverHost {
       this.#say(answerOf(ofAttempt, checkedOutcome(await this.#driver.build(order))));
     } catch (error) {
       this.#tell(error, `the build of '${instance}', attempt ${attempt},`);
-      this.#say({ type: 'driver-unknown', ...ofAttempt, reason: reasonOf(error) });
+      this.#say({ type: 'driver-unknown', ...ofAttempt, reason: faultOf(error) });
     }
   }
 
@@ -246,7 +246,7 @@ class DrivenHost implements DriverHost {
       this.#say({ type: 'driver-destroyed', ...ofAttempt });
     } catch (error) {
       this.#tell(error, `the removal of '${ofAttempt.instance}', attempt ${ofAttempt.attempt},`);
-      this.#say({ type: 'destroy-failed', ...ofAttempt, reason: reasonOf(error) });
+      this.#say({ type: 'destroy-failed', ...ofAttempt, reason: faultOf(error) });
     }
   }
 }
@@ -272,5 +272,8 @@ function answerOf(ofAttempt: { instance: string; attempt: number }, outcome: Bui
 
 function reasonOf(error: unknown): string {
   // Half a character could not be sent, and would take what is sent along with it.
-  return clipped(messageOf(error), MAX_REASON).replaceAll(/\p{Surrogate}/gu, '\uFFFD');
+  return clipped(messageOf(error).trim(), MAX_REASON).replaceAll(/\p{Surrogate}/gu, '\uFFFD');
 }
+
+/** What a driver threw: never nothing, for whoever reads it would take it for our own fault. */
+const faultOf = (error: unknown): string => reasonOf(messageInFull(error)) || 'it does not say why';

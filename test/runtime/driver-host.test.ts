@@ -327,6 +327,33 @@ test('driver host - whatever a driver throws, it is put into words, and ends not
   }
 });
 
+test('driver host - whatever a driver throws, something is said of it: without a message what it was made of, and why', async () => {
+  const unreached = [new Error('connect ECONNREFUSED ::1:9'), new Error('connect ECONNREFUSED 127.0.0.1:9')];
+  const itself = new AggregateError([], '');
+  itself.errors.push(itself);
+  for (const [thrown, words] of [
+    // As Node rejects where a name has several addresses, and `fetch`.
+    [
+      Object.assign(new AggregateError(unreached, ''), { code: 'ECONNREFUSED' }),
+      /^connect .* ::1:9; connect .* 127\.0\.0\.1:9$/,
+    ],
+    [new Error('fetch failed', { cause: unreached[1] }), /^fetch failed: connect ECONNREFUSED 127\.0\.0\.1:9$/],
+    [new Error('no daemon: gone', { cause: new Error('gone') }), /^no daemon: gone$/],
+    [Object.assign(new Error(''), { code: 'EPIPE' }), /^Error EPIPE$/],
+    [new TypeError(' \n'), /^TypeError$/],
+    [itself, /^AggregateError$/],
+    ['', /^it does not say why$/],
+    ['  it is away\n', /^it is away$/],
+  ] as const) {
+    const said: DriverAnswer[] = [];
+    const driver = driverOf({ destroy: () => Promise.reject(thrown) });
+    const host = driverHost({ cell: 'c1', host: 'h1', driver, answer: (one) => said.push(one), onError() {} });
+    host.take({ type: 'destroy', instance: 'i1', attempt: 1 });
+    await until('it says that it failed', () => said.length > 0, 2_000);
+    assert.match((said[0] as { reason?: string }).reason ?? '', words);
+  }
+});
+
 test('driver host - asked what is on the host, it says what the driver says, or why not', async () => {
   const question = { type: 'list', ask: 3, to: 'gateway/g' } as const;
   const running = [{ instance: 'i1', attempt: 2 }];
