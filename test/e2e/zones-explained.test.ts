@@ -92,6 +92,28 @@ test('zones explained - an aggregate that is avoided and kept for others takes b
     assert.equal(await saidOf(client, { zones: ['north'] }), kept);
   }));
 
+test('zones explained - where many aggregates are kept for others, it is told what else would help as well', () => {
+  const others = { projects: ['x'] };
+  return system({ a: others, b: others, c: others }, [['a'], ['a'], ['b'], ['b'], ['c'], ['c'], []], async (client) => {
+    const open = (aggregate: string) =>
+      `if aggregate ${aggregate}, which is kept for other projects, were open to it, it would fit on 2 hosts`;
+    const adviceNow = async () => (await saidOf(client)).slice(-3);
+    await client.host({ cell: 'c1', host: 'h7', enabled: false, reason: 'new disk' });
+    await eventually(
+      'the host is known to be disabled',
+      async () => (await client.fit({ resources: { VCPU: 2 } })).fits === 0,
+    );
+    assert.equal(await adviceNow(), [open('a'), 'with c1/h7, which is disabled, it would fit', open('b')]);
+    await client.host({ cell: 'c1', host: 'h7', enabled: true });
+    const full = { id: 'full', resources: { VCPU: 8 }, project: 'y' };
+    await eventually('the host is there again', async () => (await client.fit(full)).fits === 1);
+    await client.build(full);
+    await client.ended('full');
+    await eventually('it is full', async () => (await client.fit({ resources: { VCPU: 2 } })).fits === 0);
+    assert.equal(await adviceNow(), [open('a'), 'it would fit on 1 host if it were empty: c1/h7', open('b')]);
+  });
+});
+
 test('zones explained - of one host all zones and aggregates are told that stand in the way, of whichever kind', () =>
   system({ ...ZONES, r1: {}, r2: { projects: ['x'] } }, [['n1', 's', 'r1', 'r2']], async (client) => {
     const asked = { resources: { VCPU: 1 }, placement: { avoidZones: ['north', 'south'], avoidAggregates: ['r1'] } };

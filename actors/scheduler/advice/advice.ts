@@ -64,7 +64,8 @@ export function* adviceOf(
   yield* addAmounts(search);
   const advised: Advice[] = [];
   for (let tried = 0; advised.length < most && !isEnough(search, tried); tried += 1) {
-    candidates.sort(inOrder);
+    const isMore = isOneMore([...adviser.advised, ...(before?.advised ?? [])]);
+    candidates.sort((one, other) => isMore(one) - isMore(other) || inOrder(one, other));
     const candidate = candidates.shift();
     if (candidate === undefined) break;
     const { change, next } = candidate;
@@ -190,6 +191,17 @@ function inOrder(one: RoomWith, other: RoomWith): number {
   const { cost, advice } = one.change;
   const byWorth = cost - other.change.cost || other.room.hosts - one.room.hosts;
   return byWorth || (nameOf(advice) < nameOf(other.change.advice) ? -1 : 1);
+}
+
+/**
+ * Whether a change opens one more aggregate that is kept for others. It comes after all else: where many are, nothing else would
+ * be told.
+ * @param advised The changes that are advised, by their keys.
+ */
+function isOneMore(advised: readonly string[]): (candidate: RoomWith) => number {
+  const code = 'without-kept' satisfies Advice['code'];
+  const isAnyTold = advised.some((key) => key.startsWith(`${code} `));
+  return ({ change }) => (isAnyTold && change.advice.code === code ? 1 : 0);
 }
 
 const nameOf = ({ code, group = '', groups = [], about = '' }: Omit<Advice, 'hosts'>): string =>
