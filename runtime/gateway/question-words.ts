@@ -177,7 +177,7 @@ function thenWords(then: HostThen): string {
 
 /** Of a host that the request names the record has all that was said; of others how near they came. */
 function refusedThenWords({ code = '', about, message = '', short }: HostThen): string {
-  if (message !== '') return obstacleInFull({ code, message, short });
+  if (message !== '') return code === '' ? message : obstacleInFull({ code, message, short });
   const what = about === undefined ? code : `${code} ${about}`;
   return short === undefined ? what : `${what}, ${shortOfWords(code, short)}, the nearest of its kind`;
 }

@@ -1,6 +1,7 @@
 // Questions about requests, for the API: would it fit, and why is an instance not on a host: as of the decision, as far
 // as that is on record, and now, by a scheduler's view.
 
+import type { Advice } from '../../actors/messages/advice.ts';
 import type { FailureCode, RequestSpec } from '../../actors/messages/common.ts';
 import { type Decision, withClasses } from '../../actors/messages/decision.ts';
 import type { InstanceView } from '../../actors/messages/gateway.ts';
@@ -160,7 +161,7 @@ function cellsOnRecord(decision: Decision | null, view: InstanceView, host: stri
   const { chosen, alternates, weights, refusedClaims, refused, room, onNamed } = decision;
   note(chosen?.cell, [chosen?.host, ...alternates]);
   const nearest = refused.flatMap((one) => one.nearest ?? []);
-  const others = [...nearest, ...(room?.named ?? []), ...(onNamed?.told ?? []), ...outOfService(decision)];
+  const others = [...nearest, ...(room?.named ?? []), ...(onNamed?.told ?? []), ...advisedOf(decision)];
   for (const place of [...weights, ...refusedClaims, ...others]) note(place.cell, [place.host]);
   return cells;
 }
@@ -200,26 +201,43 @@ function hostThen(decision: Decision, view: InstanceView, cell: string, host: st
     const { short, lacksMore } = near.nearest;
     return { verdict: 'refused', code: near.code, short, ...present({ about: near.about, lacksMore }) };
   }
-  const away = outOfService(decision).find(isIt);
-  if (away !== undefined) return { verdict: 'refused', code: `host-${away.state}` };
   const roomy = room?.named.find(isIt);
   if (roomy !== undefined) {
     return { verdict: 'runner-up', message: `it had room for ${roomy.instances} of ${room?.of} instances alone` };
   }
+  const advised = advisedOf(decision).find(isIt);
+  if (advised !== undefined) return advised.said;
   return { verdict: 'not-recorded' };
 }
 
-/** The hosts out of service that a record names: those that are to come back, and the one that holds an instance group. */
-function outOfService({ advice, groupHeld }: Decision): { cell: string; host: string; state: string }[] {
-  const toComeBack = advice
-    .filter(({ code }) => code === 'host-state')
-    .flatMap(({ host, named = [], about = '' }) =>
-      [...(host === undefined ? [] : [host]), ...named].map((place) => {
-        const [cell = '', name = ''] = place.split('/');
-        return { cell, host: name, state: about };
-      }),
-    );
-  return groupHeld === undefined ? toComeBack : [groupHeld, ...toComeBack];
+/** What a record says of hosts that its advice names, or of the one that holds an instance group. */
+function advisedOf({ advice, groupHeld }: Decision): { cell: string; host: string; said: HostThen }[] {
+  const told = advice.flatMap((one) => {
+    const said = advisedThen(one);
+    return said === null ? [] : placesIn(one).map((place) => ({ ...place, said }));
+  });
+  if (groupHeld === undefined) return told;
+  const { cell, host, state } = groupHeld;
+  return [{ cell, host, said: { verdict: 'refused', code: `host-${state}` } }, ...told];
+}
+
+/** The hosts that a change names. */
+function placesIn({ code, about, host, named = [] }: Advice): { cell: string; host: string }[] {
+  const avoided = code === 'without-avoid-hosts' ? about?.split(', ') : undefined;
+  return [...(avoided ?? []), ...(host === undefined ? [] : [host]), ...named].map((place) => {
+    const [cell = '', name = ''] = place.split('/');
+    return { cell, host: name };
+  });
+}
+
+/** What is said of the hosts that a change names; null: it names none. */
+function advisedThen({ code, about, instances, instancesTogether }: Advice): HostThen | null {
+  if (code === 'host-state') return { verdict: 'refused', code: `host-${about}` };
+  if (code === 'without-avoid-hosts') return { verdict: 'refused', code: 'avoided-provider' };
+  if (code !== 'when-empty') return null;
+  // What of it was in use is not on record.
+  const would = instancesTogether !== undefined ? 'held them all' : instances !== undefined ? 'held some' : 'fitted';
+  return { verdict: 'refused', message: `it would have ${would} if it had been empty` };
 }
 
 /** That less was heard of who keeps a host, or of its cell, than of the chosen one, if that is why it was not taken. */

@@ -171,6 +171,11 @@ test('words - of hosts that a record names in its advice, as the home of a group
     { code: 'host-state', about: 'set-aside', hosts: 3, needed: 2, named: ['c1/h1', 'c2/h2'] },
     { code: 'host-state', about: 'disabled', hosts: 1, host: 'c2/h3' },
     { code: 'without-required', about: 'CUSTOM_A', group: '', hosts: 4 },
+    { code: 'when-empty', hosts: 3, instances: 5, needed: 2, named: ['c6/h8', 'c4/h5'] },
+    { code: 'when-empty', hosts: 1, named: ['c6/h9'] },
+    { code: 'when-empty', hosts: 1, instancesTogether: 2, named: ['c6/h10'] },
+    { code: 'without-avoid-hosts', about: 'c7/h11, c7/h12', hosts: 2 },
+    { code: 'without-avoid-hosts', hosts: 2 },
   ];
   const groupHeld = { group: 'db', cell: 'c3', host: 'h4', state: 'down', members: 1, named: [] };
   const room = { instances: 2, of: 5, hosts: 1, named: [{ cell: 'c4', host: 'h5', instances: 2 }] };
@@ -202,6 +207,10 @@ test('words - of hosts that a record names in its advice, as the home of a group
   const down = "c5 then: it was refused: host-down: host 'h6' is down, and more stood in its way";
   assert.is(await thenOf('h6'), down);
   assert.is(await thenOf('h7'), 'c5 then: it was refused: exceeds-capacity: too few (short by 2)');
+  assert.is(await thenOf('h8'), 'c6 then: it was refused: it would have held some if it had been empty');
+  assert.is(await thenOf('h9'), 'c6 then: it was refused: it would have fitted if it had been empty');
+  assert.is(await thenOf('h10'), 'c6 then: it was refused: it would have held them all if it had been empty');
+  assert.is(await thenOf('h12'), 'c7 then: it was refused: avoided-provider');
 });
 
 test('words - of a request for several with room for some it is said where, the first few, and for how many there', () => {
