@@ -2,7 +2,7 @@
 
 import { askingWords } from '../../actors/conductor/words.ts';
 import { type Advice, adviceWords, NO_CHANGE_KNOWN } from '../../actors/messages/advice.ts';
-import type { FailureCode } from '../../actors/messages/common.ts';
+import { clipped, type FailureCode } from '../../actors/messages/common.ts';
 import type { Absent, Decision, RefusedHosts, Weighing } from '../../actors/messages/decision.ts';
 import type { InstanceView } from '../../actors/messages/gateway.ts';
 import type { Silence } from '../../actors/messages/questions.ts';
@@ -48,11 +48,20 @@ function headline(view: InstanceView): string {
   const { instance, cell, host, attempt, failure } = view;
   const where = host !== undefined ? ` on ${cell ?? '?'}/${host}` : cell !== undefined ? ` in cell ${cell}` : '';
   const which = attempt !== undefined && attempt > 1 ? ` (attempt ${attempt})` : '';
-  const why = failure === undefined ? '' : `: ${failure.code}: ${failure.message}`;
+  const why = failure === undefined ? '' : `: ${failure.code}: ${messageWords(failure.message, view)}`;
   const at = `${where}${which}${why}`;
   return view.state === 'unknown'
     ? `how instance '${instance}' is, is not known${at}`
     : `instance '${instance}' ${howWords(view)}${at}`;
+}
+
+/** How much of a failure is told first, of which the attempts say all that drivers said. */
+const MOST_TOLD_FIRST = 1_000;
+
+/** Twenty drivers may each say a thousand characters, which would all stand in one line, and again with the attempts. */
+function messageWords(message: string, { attempts = [] }: InstanceView): string {
+  const isTooLong = attempts.length > 0 && message.length > MOST_TOLD_FIRST;
+  return isTooLong ? `${clipped(message, MOST_TOLD_FIRST)} (in full with its attempts)` : message;
 }
 
 /** `is active`, `has failed`: what state an instance is in. */

@@ -332,6 +332,27 @@ test('words - of attempts that came to nothing it is said when each was, and of 
   assert.is(line, `host c1/h3 is down, since ${at(18)}, last heartbeat at ${at(3)}`);
 });
 
+test('words - what drivers said of a build at great length is not told twice: in short first, and in full with its attempts', () => {
+  const attempts = ['h1', 'h2', 'h3'].map((host, n) => {
+    return { attempt: n + 1, host, outcome: 'build-failed', reason: `${host} ${'x'.repeat(900)}`, mayRun: false };
+  });
+  const message = `no host is left to try: ${attempts.map(({ reason }) => reason).join('; ')}`;
+  const failure = { code: 'alternates-exhausted' as const, message };
+  const failed = { instance: 'web', request: 'web', state: 'failed', cell: 'c1', failure, attempts };
+  const [first = '', , ...tried] = wordsOfExplanation(failed, null);
+  assert.match(
+    first,
+    /^instance 'web' has failed in cell c1: alternates-exhausted: no host is left to try: h1 x{900}; h2 x+… \(in full with its attempts\)$/,
+  );
+  assert.ok(first.length < 1_200, `${first.length}`);
+  assert.equal(
+    tried.map((line) => line.length),
+    attempts.map(({ reason }) => `attempt 1 on c1/h1: build-failed: ${reason}`.length),
+  );
+  // Where there are no attempts, what is said first is all there is.
+  assert.ok(wordsOfExplanation({ ...failed, attempts: [] }, null)[0]?.endsWith(message));
+});
+
 test('words - of an alternate whose claim was refused, or that was passed over, it is not said that it was tried or built', async () => {
   const refused = { attempt: 2, host: 'h2', outcome: 'claim-refused', reason: '2 VCPU too few', mayRun: false };
   const first = { attempt: 1, host: 'h1', outcome: 'build-failed', reason: '', mayRun: false };
