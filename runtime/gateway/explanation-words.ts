@@ -168,11 +168,20 @@ function wordsOfDecision(decision: Decision, isTogether: boolean, isOfSeveral: b
     for (const { cell, host, code, message } of refusedClaims) lines.push(`  ${cell}/${host}: ${code}: ${message}`);
   }
   if (chosen === undefined) return [...lines, 'claimed: none', ...changeLines(decision)];
-  const isWeighed = weights.some(({ cell, host }) => cell === chosen.cell && host === chosen.host);
-  const earlier = isWeighed ? '' : ', which an earlier question had been granted';
-  lines.push(`claimed: ${chosen.cell}/${chosen.host}${earlier}`);
+  lines.push(`claimed: ${chosen.cell}/${chosen.host}${whyItWords(decision, chosen)}`);
   lines.push(`alternates: ${alternatesWords(decision, chosen.cell, isTogether, isOfSeveral)}`);
   return lines;
+}
+
+/** Why it is not the first of those that were weighed, where nothing else says so: who is silent, or has refused a claim. */
+function whyItWords(
+  { weights, claimsRefused, narrowedBy, silentCells, silentShards = [] }: Decision,
+  chosen: NonNullable<Decision['chosen']>,
+): string {
+  const at = weights.findIndex(({ cell, host }) => cell === chosen.cell && host === chosen.host);
+  if (at === -1) return ', which an earlier question had been granted';
+  const others = claimsRefused + narrowedBy.length + silentCells.length + silentShards.length;
+  return at === 0 || others > 0 ? '' : ', one of the best: among such chance decides';
 }
 
 /** Those that were named, and why they are fewer than were asked for. */

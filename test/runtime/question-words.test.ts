@@ -923,6 +923,23 @@ test('words - where hosts weighed the same, none is said to be better', () => {
   );
 });
 
+test('words - where a host was claimed that is not the best, it is said that chance decides, if nothing else says why', () => {
+  const kept = { at: 0, scheduler: 's', hosts: 9, fits: 9, refused: [], refusedClaims: [], alternates: [], advice: [] };
+  const weights = [weighing('c1', 0.75), weighing('c2', 0.5), weighing('c3', 0.25)];
+  const claimedOf = (cell: string, more: Partial<Decision> = {}) => {
+    const none = { weights, claimsRefused: 0, narrowedBy: [], silentCells: [] };
+    const words = wordsOfExplanation(view, { ...kept, ...none, chosen: { cell, host: 'h1' }, ...more });
+    return words.find((line) => line.startsWith('claimed: '));
+  };
+  assert.is(claimedOf('c1'), 'claimed: c1/h1');
+  assert.is(claimedOf('c3'), 'claimed: c3/h1, one of the best: among such chance decides');
+  assert.is(claimedOf('c4'), 'claimed: c4/h1, which an earlier question had been granted');
+  assert.is(claimedOf('c2', { claimsRefused: 1 }), 'claimed: c2/h1');
+  assert.is(claimedOf('c2', { silentCells: ['c1'] }), 'claimed: c2/h1');
+  assert.is(claimedOf('c2', { silentShards: [1] }), 'claimed: c2/h1');
+  assert.is(claimedOf('c2', { narrowedBy: ['room-together'] }), 'claimed: c2/h1');
+});
+
 test('words - where a soft rule of a group comes before weights, it is said of the order as it is now', () => {
   const told = { fit: true, certain: true, count: 1, hosts: 3, fits: 3, times: 9, refused: [], advice: [] };
   const first = { ...weighing('c1', 0.25), members: 2 };
