@@ -70,6 +70,8 @@ type Outcome =
 interface Ended {
   readonly outcome: Outcome;
   readonly at: SteadyTime;
+  /** How often its driver was told to build it and has not come back yet: it may still say that it is built. */
+  builds: number;
 }
 
 /** An attempt that is on the host. */
@@ -86,6 +88,8 @@ interface Job extends Running {
   repeats: number;
   /** How often its cell has asked for its end since the driver was, which has not answered; null: it has. */
   asked: number | null;
+  /** How often the driver was told to build it and has not come back yet. */
+  builds: number;
 }
 
 /**
@@ -237,7 +241,7 @@ function build(work: Work, order: ComputeBuild, from: Address): void {
   if (job?.state === 'built') return answer(work, instance, attempt, { state: 'built' }, from);
   turn.send(from, { type: 'accepted', host: settings.host, instance, attempt });
   if (job?.state === 'building') return;
-  state.jobs.set(key, { instance, attempt, state: 'building', order, repeats: 0, asked: 0 });
+  state.jobs.set(key, { instance, attempt, state: 'building', order, repeats: 0, asked: 0, builds: 1 });
   turn.send(settings.toDriver, order);
 }
 
@@ -281,12 +285,21 @@ function destroy(work: Work, instance: string, attempt: number, from: Address): 
     return;
   }
   turn.cancelWake(wakeId(RETRY_WAKE, key));
-  beginDestroying(work, instance, attempt);
+  beginDestroying(work, instance, attempt, buildsOf(state, key));
 }
 
-function beginDestroying({ settings: { toDriver }, state, turn }: Work, instance: string, attempt: number): void {
-  const job: Job = { instance, attempt, state: 'destroying', order: null, repeats: 0, asked: 0 };
-  state.jobs.set(keyOf(instance, attempt), job);
+function beginDestroying(work: Work, instance: string, attempt: number, builds: number): void {
+  const { settings, state, turn } = work;
+  const { toDriver } = settings;
+  state.jobs.set(keyOf(instance, attempt), {
+    instance,
+    attempt,
+    state: 'destroying',
+    order: null,
+    repeats: 0,
+    asked: 0,
+    builds,
+  });
   turn.send(toDriver, { type: 'destroy', instance, attempt });
 }
 
@@ -303,7 +316,7 @@ function driverSaid(work: Work, said: DriverAnswer): void {
       const key = keyOf(instance, attempt);
       // It was told to destroy it while the driver looked: what was seen may be gone by now.
       if (state.jobs.has(key) || state.outcomes.has(key)) continue;
-      state.jobs.set(key, { instance, attempt, state: 'found', order: null, repeats: 0, asked: 0 });
+      state.jobs.set(key, { instance, attempt, state: 'found', order: null, repeats: 0, asked: 0, builds: 0 });
     }
     return enter(work, 'registering');
   }
@@ -321,14 +334,18 @@ function driverSaid(work: Work, said: DriverAnswer): void {
   const { instance, attempt } = said;
   const key = keyOf(instance, attempt);
   const job = state.jobs.get(key);
+  const one = job ?? state.outcomes.get(key);
+  const ofBuild = said.type !== 'driver-destroyed' && said.type !== 'destroy-failed';
+  if (ofBuild && one !== undefined && one.builds > 0) one.builds -= 1;
   if (job === undefined) {
     const outcome = state.outcomes.get(key)?.outcome;
     if (said.type !== 'driver-built' || outcome === undefined) return;
     // It was said that nothing was left, which is true no more: of a driver that was asked twice one call may end later.
+    const builds = buildsOf(state, key);
     state.outcomes.delete(key);
-    if (outcome.state === 'destroyed') return beginDestroying(work, instance, attempt);
+    if (outcome.state === 'destroyed') return beginDestroying(work, instance, attempt, builds);
     // Another life may have been given the order since, and have built it: the cell knows whether it is to be there.
-    state.jobs.set(key, { instance, attempt, state: 'built', order: null, repeats: 0, asked: 0 });
+    state.jobs.set(key, { instance, attempt, state: 'built', order: null, repeats: 0, asked: 0, builds });
     return answer(work, instance, attempt, { state: 'built' }, toCell);
   }
   if (said.type === 'driver-destroyed') {
@@ -360,30 +377,51 @@ function driverSaid(work: Work, said: DriverAnswer): void {
 }
 
 function end(work: Work, key: string, outcome: Outcome): void {
-  work.state.jobs.delete(key);
   remember(work, key, outcome);
+  work.state.jobs.delete(key);
 }
 
-function remember({ state: { outcomes }, turn }: Work, key: string, outcome: Outcome): void {
+/** How often the driver was told to build an attempt and has not come back yet, whether the attempt is over or not. */
+function buildsOf({ jobs, outcomes }: ComputeState, key: string): number {
+  return jobs.get(key)?.builds ?? outcomes.get(key)?.builds ?? 0;
+}
+
+function remember(work: Work, key: string, outcome: Outcome): void {
+  const { outcomes } = work.state;
+  const builds = buildsOf(work.state, key);
   outcomes.delete(key);
-  outcomes.set(key, { outcome, at: turn.steady });
+  outcomes.set(key, { outcome, at: work.turn.steady, builds });
+  forgetOld(work);
   if (outcomes.size <= MAX_REMEMBERED) return;
   const [oldest] = outcomes.keys();
   outcomes.delete(oldest as string);
 }
 
+/**
+ * Forgets what no answer is given of any more: a process may have thousands of hosts. But not that of which the driver may
+ * still say that it is built: nobody else knows that it is not to be.
+ */
+function forgetOld({ settings, state: { outcomes }, turn }: Work): void {
+  for (const [key, { at, builds }] of outcomes) {
+    if (turn.steady - at < settings.rememberEndedMs) return;
+    if (builds === 0) outcomes.delete(key);
+  }
+}
+
 /** What came of an attempt; forgotten where that is so long ago that another instance may have taken the name. */
 function outcomeOf({ settings, state: { outcomes }, turn }: Work, key: string): Outcome | undefined {
   const ended = outcomes.get(key);
-  if (ended === undefined || turn.steady - ended.at < settings.rememberEndedMs) return ended?.outcome;
-  outcomes.delete(key);
-  return undefined;
+  const isKnown = ended !== undefined && turn.steady - ended.at < settings.rememberEndedMs;
+  return isKnown ? ended.outcome : undefined;
 }
 
 /** The driver could not say what came of a step: it is asked for it again. */
 function retry({ settings: { toDriver }, state, turn }: Work, key: string): void {
   const job = state.jobs.get(key);
-  if (job?.state === 'building' && job.order !== null) turn.send(toDriver, job.order);
+  if (job?.state === 'building' && job.order !== null) {
+    job.builds += 1;
+    turn.send(toDriver, job.order);
+  }
   if (job?.state === 'destroying') {
     job.asked = 0;
     turn.send(toDriver, { type: 'destroy', instance: job.instance, attempt: job.attempt });
@@ -427,6 +465,7 @@ function receive(work: Work, message: ComputeMessage | Wake, from: Address): voi
     case 'wake':
       if (message.id === 'come-up') return comeUp(work);
       if (message.id === TREE_WAKE) {
+        forgetOld(work);
         state.owesTree = true;
         return;
       }

@@ -459,4 +459,34 @@ test('compute - it remembers the outcomes of many attempts, but not of all', () 
   assert.equal(told(on.tell(order(2), CELL)), [`build-failed to ${CELL}`]);
 });
 
+test('compute - it forgets what came of attempts long ago, also while nothing more comes', () => {
+  const HOUR_MS = 3_600_000;
+  const on = desk();
+  const end = (attempt: number) => {
+    on.tell(order(attempt), CELL);
+    on.tell({ type: 'driver-failed', ...ofAttempt(attempt), reason: 'no image', aborted: false }, DRIVER);
+  };
+  end(1);
+  on.pass(HOUR_MS / 2);
+  end(2);
+  on.pass(HOUR_MS / 2);
+  end(3);
+  assert.equal([...on.state.outcomes.keys()], ['i1 2', 'i1 3']);
+  on.pass(HOUR_MS);
+  on.tell(TREE_PUT, 'placement/0');
+  on.pass(HOUR_MS);
+  assert.is(on.state.outcomes.size, 0);
+});
+
+test('compute - however late a driver says that it has built what was destroyed meanwhile, it is destroyed', () => {
+  const on = desk();
+  on.tell(order(), CELL);
+  on.tell(destroy(), CELL);
+  on.tell({ type: 'driver-destroyed', ...ofAttempt() }, DRIVER);
+  on.pass(7_200_000);
+  on.tell(TREE_PUT, 'placement/0');
+  on.pass(7_200_000);
+  assert.equal(told(on.tell({ type: 'driver-built', ...ofAttempt() }, DRIVER)), [`destroy to ${DRIVER}`]);
+});
+
 test.run();
