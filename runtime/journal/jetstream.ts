@@ -13,9 +13,10 @@ import type { Subjects } from '../subjects.ts';
 import { type Assembled, assemble, entriesOf, epochEntry, partEntries } from './entries.ts';
 import { type Journal, type Journals, leaseInDoubt } from './journal.ts';
 import { type MadeJournals, madeJournals } from './made.ts';
-import { type Reading, readStream } from './reading.ts';
+import { MOST_ON_THEIR_WAY, type Reading, readStream } from './reading.ts';
 import { firstUnlike, numberOf, type Range } from './strays.ts';
-import { type KnownStream, streamOf, whatIsThere } from './stream.ts';
+import { type KnownStream, type StreamInfo, streamOf, whatIsThere } from './stream.ts';
+import { Turns } from './turns.ts';
 import { IS_BEING_STORED, journalWriter, type StoredTail, type Writer } from './writer.ts';
 
 export interface JetStreamJournalsOptions {
@@ -57,6 +58,7 @@ interface Shared {
   readonly made: MadeJournals;
   /** The streams that were open here. */
   readonly known: Map<string, KnownStream>;
+  readonly turns: Turns;
 }
 
 /**
@@ -66,7 +68,8 @@ interface Shared {
  */
 export function jetStreamJournals(options: JetStreamJournalsOptions): Journals {
   const { bus, subjects, replicas = 1 } = options;
-  const shared = { made: madeJournals({ bus, subjects, replicas }), known: new Map<string, KnownStream>() };
+  const made = madeJournals({ bus, subjects, replicas });
+  const shared = { made, known: new Map<string, KnownStream>(), turns: new Turns(2 * MOST_ON_THEIR_WAY) };
   return <R>(owner: Address) => jetStreamJournal<R>(owner, options, shared);
 }
 
@@ -86,6 +89,7 @@ function jetStreamJournal<R>(owner: Address, options: JetStreamJournalsOptions, 
   let isSaving = false;
   let known: KnownStream | undefined;
   let reading: Reading | undefined;
+  let isClosed = false;
   let breakOff: (error: CellwrightError) => void = () => {};
 
   /** Half of what the server carries leaves ample room for the rest of the entry and its headers. */
@@ -100,6 +104,7 @@ function jetStreamJournal<R>(owner: Address, options: JetStreamJournalsOptions, 
   }
 
   async function openNow(tenure?: Tenure) {
+    isClosed = false;
     writer?.close();
     const { streams } = await managerOf(bus, stream);
     const { made } = shared;
@@ -109,7 +114,7 @@ function jetStreamJournal<R>(owner: Address, options: JetStreamJournalsOptions, 
     const until = clock.monotonic() + OPENING_MS;
     for (let opening = 0; opening < MAX_OPENINGS || clock.monotonic() < until; opening += 1) {
       const { state } = opening === 0 ? info : await streams.info(stream);
-      const recorded = await readAll(state.messages, state.last_seq);
+      const recorded = await readAll(state);
       if (recorded === null) continue;
       epoch = Math.max(recorded.epoch + 1, tenure?.epoch ?? 0);
       // A newer owner can only have come after this moment, and so has written after what was read, or will: then the
@@ -141,9 +146,10 @@ function jetStreamJournal<R>(owner: Address, options: JetStreamJournalsOptions, 
 
   /**
    * Null when somebody has written meanwhile, and may have purged what was to be read.
-   * @param last The number of the last entry that ever stood in the stream, whether it still does or not.
+   * @param state Its `last_seq` is the number of the last entry that ever stood in the stream, whether it still does or not.
    */
-  async function readAll(messages: number, last: number): Promise<Assembled<R> | null> {
+  async function readAll(state: StreamInfo['state']): Promise<Assembled<R> | null> {
+    const { messages, bytes, first_seq: first, last_seq: last } = state;
     if (messages === 0) {
       const hadOwn = last > 0 && firstUnlike(await shared.made.straysOf(owner), [1, last]) !== null;
       if (hadOwn) throw lost(`had ${last} entries and has none`);
@@ -151,9 +157,12 @@ function jetStreamJournal<R>(owner: Address, options: JetStreamJournalsOptions, 
     }
     const there = await lastThere(last);
     if (there === null) return null;
-    reading = readStream({ bus, clock, stream, last: there });
-    const entries = await reading.entries;
-    if (reading.strays.length > 0) await refuseStrays(reading.strays);
+    const { entries, strays } = await shared.turns.take(Math.min(bytes, MOST_ON_THEIR_WAY), async () => {
+      if (isClosed) throw new CellwrightError('closed', `journal '${stream}' was closed before it was read`);
+      reading = readStream({ bus, clock, stream, first, last: there });
+      return { entries: await reading.entries, strays: reading.strays };
+    });
+    if (strays.length > 0) await refuseStrays(strays);
     const recorded = assemble<R>(entries);
     if (!recorded.hasGap) return recorded;
     if (await hasGrown(last)) return null;
@@ -303,6 +312,7 @@ function jetStreamJournal<R>(owner: Address, options: JetStreamJournalsOptions, 
       };
     },
     async close() {
+      isClosed = true;
       reading?.stop();
       writer?.close();
     },

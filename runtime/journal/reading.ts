@@ -13,6 +13,8 @@ export interface ReadingOptions {
   readonly bus: NatsBus;
   readonly clock: Clock;
   readonly stream: string;
+  /** The number of the entry that stands first; default 1. */
+  readonly first?: number;
   /** The number of the entry that stands last. */
   readonly last: number;
   /** How long to wait for the next entry, ms; default 10,000: a server that restarts is back before. */
@@ -28,14 +30,17 @@ export interface Reading {
 }
 
 const STALLED_AFTER_MS = 10_000;
-const AT_ONCE = 1_000;
+/** Entries that are on their way at a time. They have half a mebibyte at most. */
+const AT_ONCE = 32;
+/** How many bytes they are then at most. */
+export const MOST_ON_THEIR_WAY = AT_ONCE * 512 * 1024;
 /** How long the server keeps a consumer that nobody asks for entries, ns. */
 const FORGOTTEN_AFTER_NS = 30_000_000_000;
 
 type ConsumerManager = Awaited<ReturnType<NatsBus['connection']['jetstreamManager']>>['consumers'];
 
 export function readStream(options: ReadingOptions): Reading {
-  const { bus, clock, stream, last, stalledAfterMs = STALLED_AFTER_MS } = options;
+  const { bus, clock, stream, first = 1, last, stalledAfterMs = STALLED_AFTER_MS } = options;
   const entries: Entry[] = [];
   let strays: readonly Range[] = [];
   let stop = () => {};
@@ -48,6 +53,8 @@ export function readStream(options: ReadingOptions): Reading {
   });
   /** What was read last: its number in the stream, and the id of the last entry of an owner. */
   let before: { readonly seq: number; readonly id: EntryId | null } | null = null;
+  /** With what the last consumer began, where that was not the next entry. */
+  let beganWith: number | undefined;
 
   function stalled(): CellwrightError {
     const message = `journal '${stream}' cannot be read to its end: entry ${(before?.seq ?? 0) + 1} does not come`;
@@ -61,11 +68,11 @@ export function readStream(options: ReadingOptions): Reading {
 
   /**
    * Reads on from the last entry, to the end or until one is left out: it may have been lost on its way to a client that
-   * was slow or cut off, and then is there for the next consumer. (The client's own ordered consumers cannot be stopped
-   * while they wait for a server that is away.)
+   * was slow or cut off, and then is there for the next consumer; what two of them leave out is not there. (The client's
+   * own ordered consumers cannot be stopped while they wait for a server that is away.)
    */
   async function readOn(consumers: ConsumerManager): Promise<void> {
-    const start = before === null ? 1 : before.seq + 1;
+    const start = before === null ? first : before.seq + 1;
     const { name } = await consumers.add(stream, {
       deliver_policy: 'by_start_sequence' as never,
       opt_start_seq: start,
@@ -82,7 +89,11 @@ export function readStream(options: ReadingOptions): Reading {
     try {
       let isFirst = true;
       for await (const { data, seq, headers } of messages) {
-        if (!isFirst && seq !== (before as { seq: number }).seq + 1) return;
+        const next = isFirst ? start : (before as { seq: number }).seq + 1;
+        if (seq !== next && !(isFirst && seq === beganWith)) {
+          beganWith = isFirst ? seq : undefined;
+          return;
+        }
         isFirst = false;
         take(data, seq, entryIdOf(headers?.get('Nats-Msg-Id') ?? ''));
         if (seq >= last) return;

@@ -8,7 +8,7 @@ import { CellwrightError } from '../errors.ts';
 import type { MadeJournals } from './made.ts';
 
 type StreamManager = Awaited<ReturnType<NatsBus['connection']['jetstreamManager']>>['streams'];
-type StreamInfo = Awaited<ReturnType<StreamManager['info']>>;
+export type StreamInfo = Awaited<ReturnType<StreamManager['info']>>;
 type StreamConfig = StreamInfo['config'];
 
 /** What a process knows of a stream that it has had open. */

@@ -10,6 +10,7 @@ import { assembler, ENTRY_VERSION, type Entry, entriesOf, readEntry } from '../.
 import { jetStreamJournals } from '../../runtime/journal/jetstream.ts';
 import type { Journal, Journals, SnapshotWriter } from '../../runtime/journal/journal.ts';
 import { memoryJournals } from '../../runtime/journal/memory.ts';
+import { readStream } from '../../runtime/journal/reading.ts';
 import { subjectsOf } from '../../runtime/subjects.ts';
 import { systemClock } from '../../runtime/system-clock.ts';
 import { startTestServer, type TestServer } from '../support/nats-server.ts';
@@ -408,6 +409,57 @@ test('journal - a snapshot whose owner ends before it counts for nothing, and th
     const again = await onJetStream(bus)<Noted>(OWNER).open();
     assert.equal([again.snapshot, [...again.records]], [[{ sum: 15 }], [{ n: 6 }]]);
   }));
+
+test('journal - journals larger than a server lets wait for one connection are read, several at once too', async () => {
+  const [owners, entries] = [['cell/c1', 'cell/c2', 'cell/c3'], 110];
+  const server = await startTestServer({ config: 'max_pending: 40MB' });
+  const bus = await connectNats({ servers: server.url, name: 'journal-test', onError() {} });
+  try {
+    const text = 'x'.repeat(450_000);
+    for (const owner of owners) {
+      const journal = onJetStream(bus)<Noted>(owner);
+      await journal.open();
+      for (let n = 0; n < entries; n += 1) await append(journal, { n, text });
+    }
+    const journals = onJetStream(bus);
+    const read = await Promise.all(owners.map((owner) => journals<Noted>(owner).open()));
+    assert.equal(
+      read.map(({ records }) => [...records].length),
+      owners.map(() => entries),
+    );
+  } finally {
+    await Promise.all(opened.splice(0).map((one) => one.close()));
+    await bus.close();
+    await server.stop();
+  }
+});
+
+/** A bus whose consumers bring entries of the given numbers, one consumer after the other. */
+function bringing(...consumers: readonly (readonly number[])[]): NatsBus {
+  const left = [...consumers];
+  const entry = (seq: number) => {
+    const [data] = entriesOf([{ n: seq }], { epoch: 1, pieceBytes: 1_000 });
+    return { seq, data, headers: new Map([['Nats-Msg-Id', `1-${seq}`]]) };
+  };
+  const consume = async () => Object.assign((left.shift() ?? []).map(entry), { stop() {} });
+  const connection = {
+    jetstreamManager: async () => ({ consumers: { add: async () => ({ name: 'one' }), delete: async () => true } }),
+    jetstream: () => ({ consumers: { get: async () => ({ consume }) } }),
+  };
+  return { connection } as unknown as NatsBus;
+}
+
+test('journal - an entry that is lost on its way is asked for again, wherever a consumer began', async () => {
+  const read = async (...consumers: readonly (readonly number[])[]) => {
+    const reading = readStream({ bus: bringing(...consumers), clock, stream: 'one', last: 5 });
+    return (await reading.entries).map(({ afterGap = false }) => afterGap);
+  };
+  const whole = [false, false, false, false, false];
+  assert.equal(await read([1, 2, 4, 5], [3, 4, 5]), whole);
+  assert.equal(await read([1, 2, 4], [5], [4, 5], [3, 4, 5]), whole);
+  assert.equal(await read([3], [1, 2, 3, 4, 5]), whole);
+  assert.equal(await read([1, 2, 4], [4, 5], [4, 5]), [false, false, true, false], 'entry 3 is gone');
+});
 
 test('journal - a turn larger than a message travels in pieces and is read as one', () =>
   onServer(async (_, bus) => {
