@@ -27,7 +27,7 @@ export interface JetStreamJournalsOptions {
   readonly replicas?: number;
   /**
    * Records after which a snapshot is written, the first one after at least half as many, differently so for each owner;
-   * default 50,000. Opening an owner reads one snapshot and about as many records as this, and those of the time that
+   * default 50,000; or after 64 MiB of records, if that is earlier. Opening an owner reads one snapshot and about as many records as this, and those of the time that
    * the snapshot took, which takes a second or two. Of a large state the next snapshot waits until four times as much
    * was recorded as the last one took, so that most of all that is written is records; so much is read then.
    */
@@ -38,6 +38,8 @@ export interface JetStreamJournalsOptions {
 
 /** The largest piece of a turn or a snapshot in one entry, bytes. */
 const MAX_PIECE_BYTES = 512 * 1024;
+/** Bytes of records after which a snapshot is due, however few records they are: those of builds have payloads in them. */
+const MOST_RECORDED_BYTES = 64 * 1024 * 1024;
 /** Bytes of records for each byte of the last snapshot before the next one is written. */
 const RECORDED_FOR_SNAPSHOT = 4;
 /**
@@ -279,7 +281,8 @@ function jetStreamJournal<R>(owner: Address, options: JetStreamJournalsOptions, 
       return reason === undefined ? undefined : refusalOf(reason);
     },
     get wantsSnapshot() {
-      return !isSaving && recordsSince >= due && bytesSince >= RECORDED_FOR_SNAPSHOT * snapshotBytes;
+      const isDue = recordsSince >= due || bytesSince >= MOST_RECORDED_BYTES;
+      return !isSaving && isDue && bytesSince >= RECORDED_FOR_SNAPSHOT * snapshotBytes;
     },
     beginSnapshot() {
       const writing = writer;

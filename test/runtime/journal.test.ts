@@ -461,6 +461,18 @@ test('journal - an entry that is lost on its way is asked for again, wherever a 
   assert.equal(await read([1, 2, 4], [4, 5], [4, 5]), [false, false, true, false], 'entry 3 is gone');
 });
 
+test('journal - a snapshot is due after many bytes, too, however few records they are', () =>
+  onServer(async (_, bus) => {
+    const journal = onJetStream(bus)<Noted>(OWNER);
+    await journal.open();
+    const text = 'x'.repeat(450_000);
+    let records = 0;
+    for (; !journal.wantsSnapshot && records < 1_000; records += 1) await append(journal, { n: records, text });
+    assert.ok(records > 100 && records < 200, `after ${records} records`);
+    await save(journal, { large: 'x'.repeat(1_000) });
+    assert.not(journal.wantsSnapshot);
+  }));
+
 test('journal - a turn larger than a message travels in pieces and is read as one', () =>
   onServer(async (_, bus) => {
     const journal = onJetStream(bus)<Noted>(OWNER);
