@@ -13,7 +13,7 @@ import type { Subjects } from '../subjects.ts';
 import { type Assembled, assemble, entriesOf, epochEntry, partEntries } from './entries.ts';
 import { type Journal, type Journals, leaseInDoubt } from './journal.ts';
 import { type MadeJournals, madeJournals } from './made.ts';
-import { MOST_ON_THEIR_WAY, type Reading, readStream } from './reading.ts';
+import { MOST_BYTES_AT_ONCE, type Reading, readStream } from './reading.ts';
 import { firstUnlike, numberOf, type Range } from './strays.ts';
 import { type KnownStream, type StreamInfo, streamOf, whatIsThere } from './stream.ts';
 import { Turns } from './turns.ts';
@@ -27,9 +27,10 @@ export interface JetStreamJournalsOptions {
   readonly replicas?: number;
   /**
    * Records after which a snapshot is written, the first one after at least half as many, differently so for each owner;
-   * default 50,000; or after 64 MiB of records, if that is earlier. Opening an owner reads one snapshot and about as many records as this, and those of the time that
-   * the snapshot took, which takes a second or two. Of a large state the next snapshot waits until four times as much
-   * was recorded as the last one took, so that most of all that is written is records; so much is read then.
+   * default 50,000; or after 64 MiB of records, if that is earlier. Opening an owner reads one snapshot and about as many
+   * records as this, and those of the time that the snapshot took, which takes a second or two. Of a large state the
+   * next snapshot waits until four times as much was recorded as the last one took, so that most of all that is written
+   * is records; so much is read then.
    */
   readonly snapshotEvery?: number;
   /** Told what keeps a journal from growing, such as a full disk; its owner waits until that is mended. */
@@ -71,7 +72,7 @@ interface Shared {
 export function jetStreamJournals(options: JetStreamJournalsOptions): Journals {
   const { bus, subjects, replicas = 1 } = options;
   const made = madeJournals({ bus, subjects, replicas });
-  const shared = { made, known: new Map<string, KnownStream>(), turns: new Turns(2 * MOST_ON_THEIR_WAY) };
+  const shared = { made, known: new Map<string, KnownStream>(), turns: new Turns(MOST_BYTES_AT_ONCE) };
   return <R>(owner: Address) => jetStreamJournal<R>(owner, options, shared);
 }
 
@@ -159,9 +160,9 @@ function jetStreamJournal<R>(owner: Address, options: JetStreamJournalsOptions, 
     }
     const there = await lastThere(last);
     if (there === null) return null;
-    const { entries, strays } = await shared.turns.take(Math.min(bytes, MOST_ON_THEIR_WAY), async () => {
+    const { entries, strays } = await shared.turns.take(bytes, async () => {
       if (isClosed) throw new CellwrightError('closed', `journal '${stream}' was closed before it was read`);
-      reading = readStream({ bus, clock, stream, first, last: there });
+      reading = readStream({ bus, clock, stream, first, last: there, bytes });
       return { entries: await reading.entries, strays: reading.strays };
     });
     if (strays.length > 0) await refuseStrays(strays);

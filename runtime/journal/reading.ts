@@ -17,6 +17,8 @@ export interface ReadingOptions {
   readonly first?: number;
   /** The number of the entry that stands last. */
   readonly last: number;
+  /** How much there is to read; default: more than may be on its way at once. */
+  readonly bytes?: number;
   /** How long to wait for the next entry, ms; default 10,000: a server that restarts is back before. */
   readonly stalledAfterMs?: number;
 }
@@ -30,17 +32,22 @@ export interface Reading {
 }
 
 const STALLED_AFTER_MS = 10_000;
-/** Entries that are on their way at a time. They have half a mebibyte at most. */
-const AT_ONCE = 32;
-/** How many bytes they are then at most. */
-export const MOST_ON_THEIR_WAY = AT_ONCE * 512 * 1024;
+/**
+ * The server breaks off a connection for which more waits there than it allows, 64 MiB unless told otherwise. What is being
+ * written to it counts until all of that is written, so that it can be twice what is on its way.
+ */
+export const MOST_BYTES_AT_ONCE = 24 * 1024 * 1024;
+/** Of half a mebibyte each, the largest that are written, so many have no more. */
+const AT_ONCE = 48;
+/** Where all of them together have no more. */
+const SMALL_AT_ONCE = 1_000;
 /** How long the server keeps a consumer that nobody asks for entries, ns. */
 const FORGOTTEN_AFTER_NS = 30_000_000_000;
 
 type ConsumerManager = Awaited<ReturnType<NatsBus['connection']['jetstreamManager']>>['consumers'];
 
 export function readStream(options: ReadingOptions): Reading {
-  const { bus, clock, stream, first = 1, last, stalledAfterMs = STALLED_AFTER_MS } = options;
+  const { bus, clock, stream, first = 1, last, bytes = Infinity, stalledAfterMs = STALLED_AFTER_MS } = options;
   const entries: Entry[] = [];
   let strays: readonly Range[] = [];
   let stop = () => {};
@@ -84,7 +91,7 @@ export function readStream(options: ReadingOptions): Reading {
     if (isStopped) return;
     const consumer = await bus.connection.jetstream().consumers.get(stream, name);
     if (isStopped) return;
-    const messages = await consumer.consume({ max_messages: AT_ONCE });
+    const messages = await consumer.consume({ max_messages: bytes <= MOST_BYTES_AT_ONCE ? SMALL_AT_ONCE : AT_ONCE });
     void stopped.then(() => messages.stop());
     try {
       let isFirst = true;

@@ -412,7 +412,7 @@ test('journal - a snapshot whose owner ends before it counts for nothing, and th
 
 test('journal - journals larger than a server lets wait for one connection are read, several at once too', async () => {
   const [owners, entries] = [['cell/c1', 'cell/c2', 'cell/c3'], 110];
-  const server = await startTestServer({ config: 'max_pending: 40MB' });
+  const server = await startTestServer({ config: 'max_pending: 52MB' });
   const bus = await connectNats({ servers: server.url, name: 'journal-test', onError() {} });
   try {
     const text = 'x'.repeat(450_000);
