@@ -39,7 +39,7 @@ import { dropGivenUp, emptyParking, GIVEN_UP_WAKE, withdraw } from './lots.ts';
 import { PARKED_WAKE } from './parking.ts';
 import { askNextMoved, followOthers, MOVED_WAKE, OTHERS_WAKE } from './parking-others.ts';
 import { QUESTION_WAKE, sayQuestionAgain } from './questioning.ts';
-import { emptyRankings, statsMatter } from './ranking/ranking.ts';
+import { emptyRankings, statsAdmit, statsMatter } from './ranking/ranking.ts';
 import { keyOf } from './request.ts';
 import { located, lookAfterRivals, lookAgain, lookBehind, rankFurther, sayAgain, searchedFor } from './retrying.ts';
 import { SEARCH_WAKE, search, searchSoon } from './searching.ts';
@@ -112,7 +112,7 @@ export function scheduler(options: SchedulerOptions): Actor<SchedulerState, Sche
     const rankings = emptyRankings(options.weighers ?? DEFAULT_WEIGHERS, options.name, options);
     return {
       incarnation: incarnation(),
-      view: { ...emptyView(placementShards), statsMatter: statsMatter(rankings) },
+      view: { ...emptyView(placementShards), statsMatter: statsMatter(rankings), statsAdmit: statsAdmit(rankings) },
       rankings,
       open: new PassingMap(),
       selecting: new PassingMap(),

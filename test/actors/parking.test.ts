@@ -5,6 +5,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { RequestSpec } from '../../actors/messages/common.ts';
 import type { Filter } from '../../actors/scheduler/filters/filter.ts';
+import { metric } from '../../actors/scheduler/weighers/metric.ts';
 import { countingFilter } from '../support/counting.ts';
 import { schedulersOf, selectFor } from '../support/schedulers.ts';
 import { FOREVER, rig } from '../support/waiting.ts';
@@ -94,6 +95,29 @@ test('waiting - one that wants to be with another is tried too when that one get
       ['parked', 'with'],
       ['selected', 'with'],
     ],
+  );
+});
+
+test('waiting - what hosts measure makes no room: nobody looks for any as often as it changes', () => {
+  const { filter, looks } = countingFilter({ ignoresStats: true });
+  const weighers = [metric('load', { least: 0, most: 100 }, -1)];
+  const all = schedulersOf([{ host: 'h1', metrics: { load: 0 } }], [{ name: 's', filters: [filter], weighers }]);
+  all.hear('scheduler/s', selectFor('large', { vcpu: 9, waits: { since: 1 } }), 'conductor/0');
+  all.deliver();
+  const before = looks();
+  for (let load = 1; load <= 10; load += 1) {
+    all.tellHost({ host: 'h1', metrics: { load } });
+    all.pass(1_000);
+    all.deliver();
+  }
+  assert.is(looks(), before);
+  all.put({ host: 'h1', has: { VCPU: 9 } });
+  all.deliver();
+  all.pass(1_000);
+  all.deliver();
+  assert.equal(
+    all.answers.map(({ type }) => type),
+    ['parked', 'selected'],
   );
 });
 

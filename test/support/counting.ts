@@ -2,7 +2,10 @@
 
 import type { Filter } from '../../actors/scheduler/filters/filter.ts';
 
-export function countingFilter(more: Pick<Filter, 'late'> = {}): { readonly filter: Filter; looks(): number } {
+export function countingFilter(more: Pick<Filter, 'late' | 'ignoresStats'> = {}): {
+  readonly filter: Filter;
+  looks(): number;
+} {
   let looks = 0;
   const filter: Filter = {
     name: 'counting',

@@ -118,6 +118,11 @@ export function statsMatter({ filters, limits, weighers }: Rankings): boolean {
   return limits.length > 0 || [...filters, ...weighers].some(({ ignoresStats }) => ignoresStats !== true);
 }
 
+/** Whether a host that refused a request may take it for a change of its counts alone: whatever it weighs, it fits or not. */
+export function statsAdmit({ filters, limits }: Rankings): boolean {
+  return limits.length > 0 || filters.some(({ ignoresStats }) => ignoresStats !== true);
+}
+
 /** Whether a host may be refused for what it is building. */
 export function buildsMatter({ filters }: Rankings): boolean {
   return filters.some(({ mostBuilds, ignoresStats }) => mostBuilds !== undefined || ignoresStats !== true);

@@ -32,7 +32,8 @@ export function learnHost(view: View, cell: string, told: HostState): void {
   }
   if (known !== undefined) noteTold(view, root, stats, known.stats);
   if (isSame && !view.statsMatter) return;
-  view.freed?.add(root);
+  // What only weighs otherwise lets nobody in who waits: load, for one, changes on all hosts all the time.
+  if (!isSame || view.statsAdmit) view.freed?.add(root);
   noteChange(view, root);
 }
 

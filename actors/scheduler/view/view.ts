@@ -57,6 +57,8 @@ export interface View {
   /** Kept only when a filter or weigher goes by what hosts are doing. */
   readonly expected: ExpectedBuilds;
   statsMatter: boolean;
+  /** Whether a filter goes by that: then a host may let somebody in though nothing came free there. */
+  statsAdmit: boolean;
   /** When something was last heard to be taken, or a claim to be refused. */
   takenAt: SteadyTime;
   /** The time that filters and weighers see, ms since the epoch. */
@@ -96,6 +98,7 @@ export function emptyView(shards = 1): View {
     freed: null,
     expected: new ExpectedBuilds(),
     statsMatter: true,
+    statsAdmit: true,
     takenAt: Number.NEGATIVE_INFINITY,
     now: 0,
     steady: 0,
