@@ -114,6 +114,7 @@ export function openLot(work: Work, open: Open): Lot {
     number: nextNumber(parking),
     locating: null,
     isToLocateAgain: false,
+    askedAt: Number.NEGATIVE_INFINITY,
   };
   parking.lots.set(key, lot);
   parking.outOfLine.add(lot);

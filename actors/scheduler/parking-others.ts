@@ -9,6 +9,8 @@ import type { Locating, Lot, Parked, Work } from './state.ts';
 /** How often it is asked where those are by whom others go, ms, and of how many lots at a time. */
 const OTHERS_MS = 1_000;
 const MAX_ASKED = 32;
+/** Of how many lots beside these it is asked, who want to be with others, where somebody has taken something since. */
+const MAX_TO_JOIN = 256;
 /** How often it is asked because something has changed there, ms, and of how many lots at a time. */
 const MOVED_MS = 2;
 const MAX_MOVED = 8;
@@ -35,6 +37,7 @@ export function askWhereOthersAre(work: Work, lot: Lot): void {
   if (parking.goingByOthers.size === 0) work.turn.wakeAfter(OTHERS_WAKE, OTHERS_MS);
   parking.goingByOthers.delete(lot);
   parking.goingByOthers.add(lot);
+  lot.askedAt = work.turn.steady;
   if (lot.locating !== null) learnOthers(work, lot, lot.locating);
   lot.locating = askWhere(work, head.asked.spec, [], lot.locating ?? undefined);
   // Last of those that are not answered.
@@ -63,12 +66,27 @@ export function askNextMoved(work: Work): void {
   if (toLocate.size > 0) work.turn.wakeAfter(MOVED_WAKE, MOVED_MS);
 }
 
-/** Asks anew where those are by whom some of the waiting go, and again where an answer may have been lost. */
+/**
+ * Asks anew where those are by whom some of the waiting go, and again where an answer may have been lost. With whom they want
+ * to be, that one may have got a host from another scheduler: of those who wait for that more are asked of, once something
+ * was taken.
+ */
 export function followOthers(work: Work): void {
   const { goingByOthers, locating } = work.state.parking;
   const unanswered = [...locating.values()].slice(0, MAX_ASKED);
   for (const lot of new Set([...unanswered, ...[...goingByOthers].slice(0, MAX_ASKED)])) askWhereOthersAre(work, lot);
+  for (const lot of toJoin(work)) askWhetherOthersMoved(work, lot);
   if (goingByOthers.size > 0) work.turn.wakeAfter(OTHERS_WAKE, OTHERS_MS);
+}
+
+/** Some of the lots that want to be with others, and of which it was not asked since something was taken anywhere. */
+function toJoin({ state: { parking, view } }: Work): Lot[] {
+  const found: Lot[] = [];
+  for (const lot of parking.goingByOthers) {
+    if (found.length === MAX_TO_JOIN) break;
+    if (lot.awaits.length > 0 && lot.askedAt <= view.takenAt) found.push(lot);
+  }
+  return found;
 }
 
 /** Placement has told where others are; true when that was for those who wait. */

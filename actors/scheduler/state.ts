@@ -215,6 +215,8 @@ export interface Lot {
   locating: Locating | null;
   /** Something has changed there since it was put. */
   isToLocateAgain: boolean;
+  /** When it was put last. */
+  askedAt: SteadyTime;
 }
 
 /** The lots that differ in their projects alone: a host that has room for one of them has room for any. */

@@ -220,6 +220,7 @@ function lotFor(project: string, kindKey: string, number: number): Lot {
     number,
     locating: null,
     isToLocateAgain: false,
+    askedAt: 0,
   };
 }
 

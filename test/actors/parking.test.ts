@@ -98,6 +98,35 @@ test('waiting - one that wants to be with another is tried too when that one get
   );
 });
 
+test('waiting - of many that want to be with others, each is tried soon after that one gets a host unheard of', () => {
+  const many = 500;
+  const all = schedulersOf([{ host: 'h1', has: { VCPU: 2 * many } }]);
+  const goOn = (ms: number) => {
+    for (let passed = 0; passed < ms; passed += 10) {
+      all.pass(10);
+      all.deliver();
+    }
+  };
+  for (let n = 0; n < many; n += 1) {
+    const tree = { heldBy: [`x-${n}`] };
+    const waits = { since: n };
+    all.hear('scheduler/s', selectFor(`with-${n}`, { tree, waits, alternates: 0 }), 'conductor/0');
+  }
+  goOn(3_000);
+  assert.is(all.answers.filter(({ type }) => type === 'parked').length, many);
+  const asked = () => all.desks[0]?.state.asks ?? 0;
+  const before = asked();
+  goOn(3_000);
+  assert.ok(asked() - before < 150, `while nothing is taken few are asked of: ${asked() - before}`);
+  const allocations = [{ provider: 'p-h1', group: '', resources: { VCPU: 1 } }];
+  const { spec } = selectFor('x');
+  for (let n = 0; n < many; n += 1) {
+    all.ask({ type: 'claim', consumer: `x-${n}`, attempt: 1, spec, allocations, keep: [], expiresAt: FOREVER });
+  }
+  goOn(4_000);
+  assert.is(all.answers.filter(({ type }) => type === 'selected').length, many);
+});
+
 test('waiting - what hosts measure makes no room: nobody looks for any as often as it changes', () => {
   const { filter, looks } = countingFilter({ ignoresStats: true });
   const weighers = [metric('load', { least: 0, most: 100 }, -1)];
