@@ -10,7 +10,7 @@ import { wakeId } from '../wakes.ts';
 import { buildsMatter } from './ranking/ranking.ts';
 import type { Work } from './state.ts';
 import { cellFeed, type Follower, follow, newFollower, placementFeed, type Teller } from './view/feeds.ts';
-import { noteShard, type Silent } from './view/silence.ts';
+import { noteCell, noteShard, type Silent } from './view/silence.ts';
 import { forgetGenerations, forgetUnlisted, learnChanges, learnProvidersPage, type View } from './view/view.ts';
 import { expectNoMore, forgetHost, forgetUnlistedHosts, learnHosts, learnHostsPage } from './view/view-hosts.ts';
 
@@ -104,12 +104,13 @@ function heard(
   if (follower === undefined) {
     follower = newFollower(of);
     work.state.followers.set(feed, follower);
+    work.state.view.revision += 1;
   }
   follower.heardAt = work.turn.steady;
   follower.saidAt = work.turn.now;
   follower.said = work.turn.steady;
   if (of.cell === undefined) noteShard(work.state.view, of.shard, false);
-  else work.state.view.silentCells.delete(of.cell);
+  else noteCell(work.state.view, of.cell, false);
   const isInOneLife = follower.epoch === epoch;
   if (!follow(follower, epoch, sequence, tellsNoChange)) return;
   // Where the whole is long, a further number may be missed before the last page: then it is asked for once more after that.
@@ -212,10 +213,11 @@ export function silencesOf(
 function cellIsSilent({ state: { view, followers }, turn }: Work, cell: string, { heardAt }: Follower): void {
   const feed = cellFeed(cell);
   if (turn.steady - heardAt < GIVEN_UP_MS || view.hostsIn.has(cell)) {
-    view.silentCells.add(cell);
+    noteCell(view, cell, true);
     return;
   }
-  view.silentCells.delete(cell);
+  noteCell(view, cell, false);
+  view.revision += 1;
   followers.delete(feed);
   turn.cancelWake(wakeId(RESYNC_WAKE, feed));
 }

@@ -127,6 +127,28 @@ test('waiting - of many that want to be with others, each is tried soon after th
   assert.is(all.answers.filter(({ type }) => type === 'selected').length, many);
 });
 
+test('waiting - as long as nothing changes nobody looks at all hosts again for one that is asked for again', () => {
+  const { filter, looks } = countingFilter({ ignoresStats: true });
+  const hosts = Array.from({ length: 40 }, (_, n) => ({ host: `h${n}` }));
+  const all = schedulersOf(hosts, [{ name: 's', filters: [filter] }]);
+  const ask = (round: number) => {
+    all.hear('scheduler/s', selectFor('large', { vcpu: 9, waits: { since: 1 }, round }), 'conductor/0');
+    all.deliver();
+    const { type, reason } = all.answers.at(-1) as { type: string; reason: string };
+    return [type, reason];
+  };
+  const [type, reason] = ask(1);
+  assert.is(type, 'parked');
+  assert.match(reason ?? '', /with 1 VCPU less/);
+  for (const desk of all.desks) desk.now += 2_000;
+  const before = looks();
+  assert.equal(ask(2), [type, reason]);
+  const again = looks() - before;
+  assert.ok(again < hosts.length, `${again} looks`);
+  all.tellHost({ host: 'h1', state: 'disabled' });
+  assert.match(ask(3)[1] ?? '', /39 exceeds-capacity VCPU, 1 host disabled/);
+});
+
 test('waiting - what hosts measure makes no room: nobody looks for any as often as it changes', () => {
   const { filter, looks } = countingFilter({ ignoresStats: true });
   const weighers = [metric('load', { least: 0, most: 100 }, -1)];

@@ -11,11 +11,17 @@ import { cellFeed } from '../view/feeds.ts';
 import { nameMembers } from './group-held.ts';
 import { surveyOf } from './survey.ts';
 
-/** How long a survey is told of, ms, where nothing is heard of a change: a filter may go by the time. */
+/** For how long one that looks for what was looked for already is not the first, ms. */
 const FRESH_MS = 1_000;
+/**
+ * How long a survey is told of, ms, where nothing has changed: for longer than until one that waits is asked for again. A
+ * filter that goes by the time says when it changes.
+ */
+const UNCHANGED_MS = 60_000;
 /** At how many hosts all surveys look in that time, but for the first of each kind, which may look at more. */
 const MAX_LOOKED_AT = 15_000;
-const MAX_KEPT = 256;
+/** As many as may wait for different things. */
+const MAX_KEPT = 2_048;
 
 /**
  * Finds out how all hosts stand to a request and what would let it fit; it is told in this turn or in a later one.
@@ -29,7 +35,7 @@ export function surveyFor(work: Work, request: Request, count: number, mayTakeLo
   const isSame = known?.revision === view.revision;
   if (known?.doneAt === null)
     return isSame && mayTakeLong ? void known.awaited.push(awaiting) : awaiting.found(work, null);
-  if (known !== undefined && isSame && steady - known.doneAt < FRESH_MS) return awaiting.found(work, known.found);
+  if (known !== undefined && isSame && steady - known.doneAt < UNCHANGED_MS) return awaiting.found(work, known.found);
   const isNext = known !== undefined && steady - known.since < FRESH_MS;
   if (steady - surveying.since >= FRESH_MS) Object.assign(surveying, { since: steady, looked: 0 });
   const looked = surveying.looked + view.hosts.size;

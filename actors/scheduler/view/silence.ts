@@ -37,14 +37,24 @@ export function silentShardOf(view: View, root: string): number | undefined {
  */
 export function noteShard(view: View, shard: number, isSilent: boolean): void {
   if (view.shards === 1) {
+    if (view.isPlacementSilent !== isSilent) view.revision += 1;
     view.isPlacementSilent = isSilent;
     return;
   }
   if (view.silentShards.has(shard) === isSilent) return;
+  view.revision += 1;
   const silentShards = new Set(view.silentShards);
   if (isSilent) silentShards.add(shard);
   else silentShards.delete(shard);
   view.silentShards = silentShards;
+}
+
+/** Notes that a cell is heard again, or no more. */
+export function noteCell(view: View, cell: string, isSilent: boolean): void {
+  if (view.silentCells.has(cell) === isSilent) return;
+  view.revision += 1;
+  if (isSilent) view.silentCells.add(cell);
+  else view.silentCells.delete(cell);
 }
 
 /** Those of whom nothing was heard lately. */
