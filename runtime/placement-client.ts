@@ -84,6 +84,8 @@ const DEFAULT_TIMEOUT_MS = 40_000;
 const AGAIN_MS = 1_000;
 /** How long to wait before shards in doubt are read again, ms. */
 const READ_AGAIN_MS = 20;
+/** Shards of providers that are remembered; with more, it is begun anew. */
+const MAX_KNOWN = 200_000;
 
 /**
  * Connects to the placement of a deployment by its NATS server.
@@ -155,6 +157,7 @@ function clientOf({ authority, clock, shards, timeoutMs }: Parts): Omit<Placemen
     if (shard < 0) {
       throw new CellwrightError('no-provider', `there is no provider '${provider}'`, { field: 'allocations' });
     }
+    if (known.size >= MAX_KNOWN) known.clear();
     known.set(provider, shard);
     return shard;
   }

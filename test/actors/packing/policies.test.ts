@@ -146,6 +146,20 @@ test('GPU clustering - shares of several devices are of the class of as many who
   assert.equal([specOf(10, 2, 460), specOf(10, 1, 460)].map(score), [50 + 17, 50 + 17]);
 });
 
+test('GPU clustering - of very many devices it is forgotten what was given longest ago, for some are gone for good', () => {
+  const policy = policyOf('gpu-clustering');
+  const two = specOf(10, 2);
+  const tree = treeOf({ processorFree: 1_000, free: [1_000, 1_000, 1_000, 1_000] });
+  place(policy, two, tree);
+  // 25 * (8000 - 2000) / 8000 = 18
+  assert.is(scoreOf(policy, two, tree), 75 + 18);
+  const [{ granted }] = policy.weighers;
+  for (let n = 0; n < 200_000; n += 1) {
+    granted?.([{ group: '', provider: `gone-${n}`, resources: { CUSTOM_GPU_MILLI: 1_000 } }]);
+  }
+  assert.is(scoreOf(policy, two, tree), 18, 'they count as taken each by itself');
+});
+
 test('GPU clustering - what was given of a device is forgotten once it is idle', () => {
   const policy = policyOf('gpu-clustering');
   const tree = treeOf({ processorFree: 1_000, free: [1_000, 1_000] });

@@ -7,6 +7,8 @@ import { type DeviceLoad, devicesOf, hundredths, loadOf, type PackingScale } fro
 
 /** How many hundredths stand between one kind of host and the next. */
 const STEP = 25;
+/** Of how many devices it is remembered what was given: those of hosts that are no more are never seen idle. */
+const MAX_GIVEN = 200_000;
 
 export function gpuClustering(scale: PackingScale): Weigher {
   /**
@@ -52,6 +54,10 @@ export function gpuClustering(scale: PackingScale): Weigher {
         // Where all is given, nothing of what was there before is left.
         if (classes === undefined || asked >= capacity) given.set(provider, new Set([one]));
         else classes.add(one);
+      }
+      for (const oldest of given.keys()) {
+        if (given.size <= MAX_GIVEN) break;
+        given.delete(oldest);
       }
     },
   };
