@@ -166,6 +166,10 @@ export function textOfWeighing({ cell, host, weight, parts }: Weighing): Weighin
   return { names: JSON.stringify(Object.keys(parts)), text: `[${placeText({ cell, host })},${numbers.join()}]` };
 }
 
+/** Whether it is what was written of this host. */
+export const isOfPlace = ({ text }: WeighingText, place: Pick<Weighing, 'cell' | 'host'>): boolean =>
+  text.startsWith(`[${placeText(place)},`);
+
 type ReadOnly<Value> = Value extends (infer Item)[] ? readonly Item[] : Value;
 /** What may be absent may be undefined as well. */
 type Told<T> = {

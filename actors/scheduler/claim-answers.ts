@@ -6,7 +6,7 @@ import type { ClaimGranted, ClaimRefused, Refusal } from '../messages/placement.
 import type { NothingHeld } from '../messages/scheduler.ts';
 import { advance, gathered, holdsNothing, lookOnceMore } from './choosing.ts';
 import { concerns, isAnswer } from './claiming.ts';
-import { noteAll, noteRefused, noteStanding } from './decision.ts';
+import { noteAll, noteGrantedEarlier, noteRefused, noteStanding } from './decision.ts';
 import { GROUP_CHANGED, GROUP_CONFLICT } from './group-rules.ts';
 import { locate, MOVED } from './locating.ts';
 import { tellCame } from './parking-others.ts';
@@ -50,9 +50,10 @@ export function granted(work: Work, told: ClaimGranted, from: Address): void {
     return;
   }
   // Of one that an earlier ask was granted nothing was ranked here: how hosts stand now is what can be said.
-  if (!open.drafts.has(consumer)) {
+  const draft = open.drafts.get(consumer);
+  if (draft === undefined) {
     noteStanding(draftOf(open, consumer), work.state, open.request, countToPlace(open));
-  }
+  } else if (contextOf(open, consumer).candidate?.provider !== host.root) noteGrantedEarlier(draft, host);
   const held = { cell: host.cell, host: host.host, provider: host.root, allocations };
   advance(work, open, consumer, { type: 'GRANTED', held });
   if (open.gathering !== null && isOpen(work, open)) gathered(work, open);

@@ -6,6 +6,7 @@ import type { RequestSpec } from '../messages/common.ts';
 import type { RefusedClaim, Weighing } from '../messages/decision.ts';
 import {
   type DecisionToPack,
+  isOfPlace,
   MAX_CLAIMS_TOLD,
   packDecision,
   textOfWeighing,
@@ -152,6 +153,19 @@ function toldOf(fleet: Fleet, shape: Shape, one: Weighed): WeighingText {
   const { rankings, view } = fleet;
   one.told ??= textOfWeighing(weighingOf(shape.weighers, rankings.overrides, view, rankedOf(fleet, shape, one)));
   return one.told;
+}
+
+/**
+ * Notes that an earlier question had been granted a host: whatever that weighs, it is not for its weight that it is taken, and
+ * it is told as none of those that were weighed.
+ */
+export function noteGrantedEarlier(draft: Draft, held: Pick<Selection, 'cell' | 'host'>): void {
+  const at = draft.weights.findIndex((one) => isOfPlace(one, held));
+  if (at === -1) return;
+  const others = <One>(all: readonly One[]) => all.filter((_, position) => position !== at);
+  draft.weights = others(draft.weights);
+  if (draft.shards !== undefined) draft.shards = others(draft.shards);
+  if (draft.group !== undefined) draft.group = { ...draft.group, members: others(draft.group.members) };
 }
 
 /** Notes a claim that placement refused. */

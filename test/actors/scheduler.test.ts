@@ -123,6 +123,10 @@ test('scheduler - what an earlier ask was granted is taken up, though another ho
   assert.is(selected?.selections[0]?.selection.host, 'h2');
   assert.ok(selected?.selections[0]?.alternates.every(({ host }) => host !== 'h2'));
   assert.is(heldBy(all, 'web').length, 1);
+  // It is not for its weight that it is taken, nor by chance among the best: as none of those its record has it.
+  const { chosen, weights } = unpackDecision(JSON.parse(selected?.selections[0]?.decision ?? ''));
+  assert.is(chosen?.host, 'h2');
+  assert.equal(weights.map(({ host }) => host).sort(), ['h1', 'h3']);
 });
 
 test('scheduler - in a full fleet, what an earlier ask was granted is found before it says that no host fits', () => {
