@@ -111,8 +111,9 @@ export function questioningOf({ asking, conductorShards, known, aggregates }: Qu
         if (isUnknown && isRecorded && of === undefined) return await lookUp(asked, cellOnRecord());
         const isUnheard = isUnknown && error.field === 'cell';
         if (isUnknown && isRecorded && !isUnheard) return { standing: null, isGone: true };
-        // With nothing to compare, what is on record is all that there is to tell.
-        if (isRecorded && spec === undefined) return NOT_LOOKED_UP;
+        const isOfSeveral = error instanceof CellwrightError && error.code === 'ambiguous';
+        // With nothing to compare, what is on record is all that there is to tell; but not of which of several hosts.
+        if (isRecorded && spec === undefined && !isOfSeveral) return NOT_LOOKED_UP;
         throw isUnheard ? new CellwrightError('not-found', error.message, { field: 'host' }) : error;
       }
     }

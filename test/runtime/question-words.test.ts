@@ -213,6 +213,26 @@ test('words - of hosts that a record names in its advice, as the home of a group
   assert.is(await thenOf('h12'), 'c7 then: it was refused: avoided-provider');
 });
 
+test('words - of a deleted instance the cell must be named as well, where there are hosts of one name in several', async () => {
+  const known = async () => ({
+    view: { instance: 'web', request: 'web', state: 'deleted', cell: 'c1', host: 'h1' },
+    decision: null,
+    spec: undefined,
+    where: undefined,
+  });
+  const whyNotBut = (code: 'ambiguous' | 'no-owner', host: { host: string; cell?: string }) => {
+    const ask = () => Promise.reject(new CellwrightError(code, 'told', { field: 'cell' }));
+    return questioningOf({ asking: { ask }, known, aggregates: aggregatesOf(undefined) } as never).whyNot({
+      id: 'web',
+      ...host,
+    });
+  };
+  const refused = await whyNotBut('ambiguous', { host: 'h1' }).catch((error: CellwrightError) => error);
+  assert.is(refused instanceof CellwrightError && refused.code, 'ambiguous');
+  // Where no scheduler answers, what is on record is told all the same.
+  assert.is((await whyNotBut('no-owner', { host: 'h1' })).cell, 'c1');
+});
+
 test('words - of a request for several with room for some it is said where, the first few, and for how many there', () => {
   const kept = { at: 0, scheduler: 's', claimsRefused: 0, refusedClaims: [], alternates: [], narrowedBy: [] };
   const decision = { hosts: 9, fits: 2, refused: [], silentCells: [], weights: [], advice: [], ...kept };
