@@ -92,7 +92,8 @@ function jetStreamJournal<R>(owner: Address, options: JetStreamJournalsOptions, 
   let isSaving = false;
   let known: KnownStream | undefined;
   let reading: Reading | undefined;
-  let isClosed = false;
+  /** Ends the opening that is under way. */
+  let opening = new AbortController();
   let breakOff: (error: CellwrightError) => void = () => {};
 
   /** Half of what the server carries leaves ample room for the rest of the entry and its headers. */
@@ -106,8 +107,16 @@ function jetStreamJournal<R>(owner: Address, options: JetStreamJournalsOptions, 
     }
   }
 
+  /** Of what is opened again or closed: it may still wait until others are read. */
+  function endOpening(): void {
+    opening.abort(new CellwrightError('closed', `journal '${stream}' was closed before it was read`));
+    opening = new AbortController();
+    reading?.stop();
+  }
+
   async function openNow(tenure?: Tenure) {
-    isClosed = false;
+    endOpening();
+    const { signal } = opening;
     writer?.close();
     const { streams } = await managerOf(bus, stream);
     const { made } = shared;
@@ -115,9 +124,9 @@ function jetStreamJournal<R>(owner: Address, options: JetStreamJournalsOptions, 
     known = shared.known.get(stream);
     const info = await streamOf({ streams, made, owner, stream, subject, replicas, known, onError });
     const until = clock.monotonic() + OPENING_MS;
-    for (let opening = 0; opening < MAX_OPENINGS || clock.monotonic() < until; opening += 1) {
-      const { state } = opening === 0 ? info : await streams.info(stream);
-      const recorded = await readAll(state);
+    for (let tries = 0; tries < MAX_OPENINGS || clock.monotonic() < until; tries += 1) {
+      const { state } = tries === 0 ? info : await streams.info(stream);
+      const recorded = await readAll(state, signal);
       if (recorded === null) continue;
       epoch = Math.max(recorded.epoch + 1, tenure?.epoch ?? 0);
       // A newer owner can only have come after this moment, and so has written after what was read, or will: then the
@@ -125,7 +134,7 @@ function jetStreamJournal<R>(owner: Address, options: JetStreamJournalsOptions, 
       if (tenure?.holds() === false) {
         throw leaseInDoubt(owner);
       }
-      const begun = await begin(state.last_seq, opening);
+      const begun = await begin(state.last_seq, tries);
       if (begun === null) continue;
       known = { created: info.created, lastSequence: begun };
       shared.known.set(stream, known);
@@ -151,7 +160,7 @@ function jetStreamJournal<R>(owner: Address, options: JetStreamJournalsOptions, 
    * Null when somebody has written meanwhile, and may have purged what was to be read.
    * @param state Its `last_seq` is the number of the last entry that ever stood in the stream, whether it still does or not.
    */
-  async function readAll(state: StreamInfo['state']): Promise<Assembled<R> | null> {
+  async function readAll(state: StreamInfo['state'], signal: AbortSignal): Promise<Assembled<R> | null> {
     const { messages, bytes, first_seq: first, last_seq: last } = state;
     if (messages === 0) {
       const hadOwn = last > 0 && firstUnlike(await shared.made.straysOf(owner), [1, last]) !== null;
@@ -160,8 +169,7 @@ function jetStreamJournal<R>(owner: Address, options: JetStreamJournalsOptions, 
     }
     const there = await lastThere(last);
     if (there === null) return null;
-    const { entries, strays } = await shared.turns.take(bytes, async () => {
-      if (isClosed) throw new CellwrightError('closed', `journal '${stream}' was closed before it was read`);
+    const { entries, strays } = await shared.turns.take(bytes, signal, async () => {
       reading = readStream({ bus, clock, stream, first, last: there, bytes });
       return { entries: await reading.entries, strays: reading.strays };
     });
@@ -216,9 +224,9 @@ function jetStreamJournal<R>(owner: Address, options: JetStreamJournalsOptions, 
   }
 
   /** Begins an epoch after the entry `last`, and answers the number of its entry; null when somebody wrote meanwhile. */
-  async function begin(last: number, opening: number): Promise<number | null> {
+  async function begin(last: number, tries: number): Promise<number | null> {
     // Servers before 2.12 take an id that they have refused for one that they know: each try has its own, all are 0.
-    const zero = opening === 0 ? '0' : `0.${'0'.repeat(1 + (opening % MAX_ID_TRIES))}`;
+    const zero = tries === 0 ? '0' : `0.${'0'.repeat(1 + (tries % MAX_ID_TRIES))}`;
     const headers = { 'Nats-Msg-Id': `${epoch}-${zero}`, 'Nats-Expected-Last-Sequence': String(last) };
     const { data } = await bus.request(subject, epochEntry(epoch), { timeoutMs: 10_000, headers });
     const ack = JSON.parse(Buffer.from(data).toString()) as {
@@ -316,8 +324,7 @@ function jetStreamJournal<R>(owner: Address, options: JetStreamJournalsOptions, 
       };
     },
     async close() {
-      isClosed = true;
-      reading?.stop();
+      endOpening();
       writer?.close();
     },
   };

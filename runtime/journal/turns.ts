@@ -17,20 +17,40 @@ export class Turns {
     this.#left = most;
   }
 
-  /** Does some work when there is room for so many bytes, or for as many as may be on their way at all. */
-  async take<Result>(bytes: number, work: () => Promise<Result>): Promise<Result> {
+  /**
+   * Does some work when there is room for so many bytes, or for as many as may be on their way at all.
+   * @throws The reason of the signal, when that says so before the work begins.
+   */
+  async take<Result>(bytes: number, signal: AbortSignal, work: () => Promise<Result>): Promise<Result> {
+    signal.throwIfAborted();
     const mine = Math.min(bytes, this.#most);
-    if (this.#waiting.length > 0 || mine > this.#left) {
-      await new Promise<void>((begin) => this.#waiting.push({ bytes: mine, begin }));
-    } else {
-      this.#left -= mine;
-    }
+    if (this.#waiting.length > 0 || mine > this.#left) await this.#turn(mine, signal);
+    else this.#left -= mine;
     try {
+      signal.throwIfAborted();
       return await work();
     } finally {
       this.#left += mine;
       this.#letIn();
     }
+  }
+
+  #turn(bytes: number, signal: AbortSignal): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const giveUp = (): void => {
+        this.#waiting.splice(this.#waiting.indexOf(waiting), 1);
+        reject(signal.reason);
+        // Those behind it may have room.
+        this.#letIn();
+      };
+      const begin = (): void => {
+        signal.removeEventListener('abort', giveUp);
+        resolve();
+      };
+      const waiting: Waiting = { bytes, begin };
+      this.#waiting.push(waiting);
+      signal.addEventListener('abort', giveUp);
+    });
   }
 
   #letIn(): void {

@@ -461,6 +461,50 @@ test('journal - an entry that is lost on its way is asked for again, wherever a 
   assert.equal(await read([1, 2, 4], [4, 5], [4, 5]), [false, false, true, false], 'entry 3 is gone');
 });
 
+test('journal - one that is closed, or opened again, while it waits until another is read gives that up at once', () =>
+  onServer(async (_, bus) => {
+    const text = 'x'.repeat(450_000);
+    for (const [owner, records] of [['cell/large', 60] as const, ['cell/small', 1] as const]) {
+      const journal = onJetStream(bus)<Noted>(owner);
+      await journal.open();
+      for (let n = 0; n < records; n += 1) await append(journal, { n, text });
+    }
+    const { connection } = bus;
+    const { jetstream } = connection;
+    // Of the large one nothing comes.
+    let isAsked = false;
+    connection.jetstream = (options) => {
+      const client = jetstream.call(connection, options);
+      const { consumers } = client;
+      const get = consumers.get.bind(consumers);
+      consumers.get = (stream, name) => {
+        if (!stream.includes('large')) return get(stream, name);
+        isAsked = true;
+        return new Promise(() => {});
+      };
+      return client;
+    };
+    const journals = onJetStream(bus);
+    const large = journals<Noted>('cell/large');
+    const stalled = failureOf(() => large.open());
+    await until('it is read', () => isAsked);
+    const small = journals<Noted>('cell/small');
+    const ended: string[] = [];
+    const openings = [1, 2].map(async (nth) => {
+      const { code } = await failureOf(() => small.open());
+      ended.push(`${nth} ${code}`);
+    });
+    await until('the first is over', () => ended.length === 1);
+    await small.close();
+    await until('the second is over', () => ended.length === 2);
+    assert.equal(ended, ['1 closed', '2 closed']);
+    await Promise.all(openings);
+    const third = small.open();
+    await large.close();
+    assert.is((await stalled).code, 'journal-stalled');
+    assert.is([...(await third).records].length, 1);
+  }));
+
 test('journal - a snapshot is due after many bytes, too, however few records they are', () =>
   onServer(async (_, bus) => {
     const journal = onJetStream(bus)<Noted>(OWNER);
