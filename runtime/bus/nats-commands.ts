@@ -55,6 +55,8 @@ const SHEET_BYTES = 4 * WRITTEN_AT_ONCE_BYTES;
 const QUIET_ROUNDS = 6;
 /** It is sent after so many rounds, whatever comes. */
 const MOST_ROUNDS = 24;
+/** And in the first round after so long, ms: where much is to be done, a round may take long. */
+const MOST_WAIT_MS = 5;
 
 export function natsCommands(connection: NatsConnection, clock: Clock): NatsCommands {
   const { protocol } = connection as unknown as { protocol: Protocol };
@@ -70,6 +72,7 @@ export function natsCommands(connection: NatsConnection, clock: Clock): NatsComm
   let isWatched = false;
   let rounds = 0;
   let quietRounds = 0;
+  let watchedSince = 0;
 
   /** Whether the client is sure to take it; otherwise it is asked. */
   function isTaken(bytes: number): boolean {
@@ -106,6 +109,7 @@ export function natsCommands(connection: NatsConnection, clock: Clock): NatsComm
     if (isWatched || isSentSoon) return;
     isWatched = true;
     rounds = 0;
+    watchedSince = clock.monotonic();
     clock.soon(lookWhetherQuiet);
   }
 
@@ -113,7 +117,8 @@ export function natsCommands(connection: NatsConnection, clock: Clock): NatsComm
     rounds += 1;
     quietRounds += 1;
     const isLeft = begin !== end;
-    if (isLeft && quietRounds < QUIET_ROUNDS && rounds < MOST_ROUNDS) return clock.soon(lookWhetherQuiet);
+    const isPatient = quietRounds < QUIET_ROUNDS && rounds < MOST_ROUNDS;
+    if (isLeft && isPatient && clock.monotonic() - watchedSince < MOST_WAIT_MS) return clock.soon(lookWhetherQuiet);
     isWatched = false;
     if (isLeft) protocol.flushPending();
   }
