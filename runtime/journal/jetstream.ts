@@ -41,6 +41,8 @@ export interface JetStreamJournalsOptions {
 const MAX_PIECE_BYTES = 512 * 1024;
 /** Bytes of records after which a snapshot is due, however few records they are: those of builds have payloads in them. */
 const MOST_RECORDED_BYTES = 64 * 1024 * 1024;
+/** How many large journals are read at the same time by one process. */
+const READ_AT_ONCE = 3;
 /** Bytes of records for each byte of the last snapshot before the next one is written. */
 const RECORDED_FOR_SNAPSHOT = 4;
 /**
@@ -72,7 +74,7 @@ interface Shared {
 export function jetStreamJournals(options: JetStreamJournalsOptions): Journals {
   const { bus, subjects, replicas = 1 } = options;
   const made = madeJournals({ bus, subjects, replicas });
-  const shared = { made, known: new Map<string, KnownStream>(), turns: new Turns(MOST_BYTES_AT_ONCE) };
+  const shared = { made, known: new Map<string, KnownStream>(), turns: new Turns(READ_AT_ONCE * MOST_BYTES_AT_ONCE) };
   return <R>(owner: Address) => jetStreamJournal<R>(owner, options, shared);
 }
 
@@ -169,8 +171,8 @@ function jetStreamJournal<R>(owner: Address, options: JetStreamJournalsOptions, 
     }
     const there = await lastThere(last);
     if (there === null) return null;
-    const { entries, strays } = await shared.turns.take(bytes, signal, async () => {
-      reading = readStream({ bus, clock, stream, first, last: there, bytes });
+    const { entries, strays } = await shared.turns.take(Math.min(bytes, MOST_BYTES_AT_ONCE), signal, async () => {
+      reading = readStream({ bus, clock, stream, first, last: there });
       return { entries: await reading.entries, strays: reading.strays };
     });
     if (strays.length > 0) await refuseStrays(strays);

@@ -5,8 +5,10 @@
 import type { NatsBus } from '../bus/nats.ts';
 import type { Clock, Timer } from '../clock.ts';
 import { CellwrightError, messageOf } from '../errors.ts';
+import { sleep } from '../pause.ts';
 import { type Entry, readEntry } from './entries.ts';
 import { type EntryId, entryIdOf } from './entry-id.ts';
+import { pulling } from './pulling.ts';
 import { type Range, withStray } from './strays.ts';
 
 export interface ReadingOptions {
@@ -17,8 +19,6 @@ export interface ReadingOptions {
   readonly first?: number;
   /** The number of the entry that stands last. */
   readonly last: number;
-  /** How much there is to read; default: more than may be on its way at once. */
-  readonly bytes?: number;
   /** How long to wait for the next entry, ms; default 10,000: a server that restarts is back before. */
   readonly stalledAfterMs?: number;
 }
@@ -33,21 +33,20 @@ export interface Reading {
 
 const STALLED_AFTER_MS = 10_000;
 /**
- * The server breaks off a connection for which more waits there than it allows, 64 MiB unless told otherwise. What is being
- * written to it counts until all of that is written, so that it can be twice what is on its way.
+ * How many bytes are on their way at a time. The server breaks off a connection for which more waits there than it allows,
+ * 64 MiB unless told otherwise; what is being written to it counts until all of that is written, so that it can be twice
+ * as much.
  */
-export const MOST_BYTES_AT_ONCE = 24 * 1024 * 1024;
-/** Of half a mebibyte each, the largest that are written, so many have no more. */
-const AT_ONCE = 48;
-/** Where all of them together have no more. */
-const SMALL_AT_ONCE = 1_000;
+export const MOST_BYTES_AT_ONCE = 8 * 1024 * 1024;
+/** After a consumer that has brought nothing, ms. */
+const AGAIN_MS = 100;
 /** How long the server keeps a consumer that nobody asks for entries, ns. */
 const FORGOTTEN_AFTER_NS = 30_000_000_000;
 
 type ConsumerManager = Awaited<ReturnType<NatsBus['connection']['jetstreamManager']>>['consumers'];
 
 export function readStream(options: ReadingOptions): Reading {
-  const { bus, clock, stream, first = 1, last, bytes = Infinity, stalledAfterMs = STALLED_AFTER_MS } = options;
+  const { bus, clock, stream, first = 1, last, stalledAfterMs = STALLED_AFTER_MS } = options;
   const entries: Entry[] = [];
   let strays: readonly Range[] = [];
   let stop = () => {};
@@ -89,26 +88,27 @@ export function readStream(options: ReadingOptions): Reading {
       inactive_threshold: FORGOTTEN_AFTER_NS,
     });
     if (isStopped) return;
-    const consumer = await bus.connection.jetstream().consumers.get(stream, name);
-    if (isStopped) return;
-    const messages = await consumer.consume({ max_messages: bytes <= MOST_BYTES_AT_ONCE ? SMALL_AT_ONCE : AT_ONCE });
-    void stopped.then(() => messages.stop());
+    // A message that somebody else has put there may be as large as the server takes it.
+    const mostBytes = Math.max(MOST_BYTES_AT_ONCE, 2 * bus.maxPayloadBytes);
+    const brought = pulling({ bus, clock, stream, consumer: name, mostBytes });
+    void stopped.then(() => brought.stop());
+    let isFirst = true;
     try {
-      let isFirst = true;
-      for await (const { data, seq, headers } of messages) {
+      for await (const { data, seq, id } of brought) {
         const next = isFirst ? start : (before as { seq: number }).seq + 1;
         if (seq !== next && !(isFirst && seq === beganWith)) {
           beganWith = isFirst ? seq : undefined;
           return;
         }
         isFirst = false;
-        take(data, seq, entryIdOf(headers?.get('Nats-Msg-Id') ?? ''));
+        take(data, seq, entryIdOf(id ?? ''));
         if (seq >= last) return;
       }
     } finally {
-      messages.stop();
+      brought.stop();
       if (!isStopped) consumers.delete(stream, name).catch(() => {});
     }
+    if (isFirst) await sleep(clock, AGAIN_MS);
   }
 
   function take(data: Uint8Array, seq: number, id: EntryId | null): void {

@@ -436,17 +436,34 @@ test('journal - journals larger than a server lets wait for one connection are r
 
 /** A bus whose consumers bring entries of the given numbers, one consumer after the other. */
 function bringing(...consumers: readonly (readonly number[])[]): NatsBus {
-  const left = [...consumers];
+  let made = 0;
   const entry = (seq: number) => {
     const [data] = entriesOf([{ n: seq }], { epoch: 1, pieceBytes: 1_000 });
-    return { seq, data, headers: new Map([['Nats-Msg-Id', `1-${seq}`]]) };
+    return { data, headers: new Map([['Nats-Msg-Id', `1-${seq}`]]) };
   };
-  const consume = async () => Object.assign((left.shift() ?? []).map(entry), { stop() {} });
+  const left = new Map(consumers.map((numbers, n) => [`consumer${n}`, numbers]));
+  let callback: (error: null, message: object) => void = () => {};
   const connection = {
-    jetstreamManager: async () => ({ consumers: { add: async () => ({ name: 'one' }), delete: async () => true } }),
-    jetstream: () => ({ consumers: { get: async () => ({ consume }) } }),
+    jetstreamManager: async () => ({
+      consumers: { add: async () => ({ name: `consumer${made++}` }), delete: async () => true },
+    }),
+    isClosed: () => false,
+    subscribe(_: string, options: { callback: typeof callback }) {
+      callback = options.callback;
+      return { unsubscribe() {} };
+    },
+    publish(subject: string) {
+      const name = subject.split('.').at(-1) as string;
+      const to = callback;
+      queueMicrotask(() => {
+        for (const seq of left.get(name) ?? [])
+          to(null, { ...entry(seq), reply: `$JS.ACK.one.${name}.1.${seq}.1.0.0` });
+        left.delete(name);
+        to(null, { headers: { code: 409 } });
+      });
+    },
   };
-  return { connection } as unknown as NatsBus;
+  return { connection, maxPayloadBytes: 1_000, inbox: () => 'inbox' } as unknown as NatsBus;
 }
 
 test('journal - an entry that is lost on its way is asked for again, wherever a consumer began', async () => {
@@ -461,33 +478,28 @@ test('journal - an entry that is lost on its way is asked for again, wherever a 
   assert.equal(await read([1, 2, 4], [4, 5], [4, 5]), [false, false, true, false], 'entry 3 is gone');
 });
 
-test('journal - one that is closed, or opened again, while it waits until another is read gives that up at once', () =>
+test('journal - one that is closed, or opened again, while it waits until others are read gives that up at once', () =>
   onServer(async (_, bus) => {
     const text = 'x'.repeat(450_000);
-    for (const [owner, records] of [['cell/large', 60] as const, ['cell/small', 1] as const]) {
+    const large = ['cell/large1', 'cell/large2', 'cell/large3'];
+    for (const [owner, records] of [...large.map((one) => [one, 20] as const), ['cell/small', 1] as const]) {
       const journal = onJetStream(bus)<Noted>(owner);
       await journal.open();
       for (let n = 0; n < records; n += 1) await append(journal, { n, text });
     }
     const { connection } = bus;
-    const { jetstream } = connection;
-    // Of the large one nothing comes.
-    let isAsked = false;
-    connection.jetstream = (options) => {
-      const client = jetstream.call(connection, options);
-      const { consumers } = client;
-      const get = consumers.get.bind(consumers);
-      consumers.get = (stream, name) => {
-        if (!stream.includes('large')) return get(stream, name);
-        isAsked = true;
-        return new Promise(() => {});
-      };
-      return client;
+    const { publish } = connection;
+    // Of the large ones nothing comes.
+    const asked = new Set<string>();
+    connection.publish = (subject, ...more) => {
+      const [, stream = ''] = /MSG\.NEXT\.([^.]*large[^.]*)/.exec(subject) ?? [];
+      if (stream === '') publish.call(connection, subject, ...more);
+      else asked.add(stream);
     };
     const journals = onJetStream(bus);
-    const large = journals<Noted>('cell/large');
-    const stalled = failureOf(() => large.open());
-    await until('it is read', () => isAsked);
+    const stuck = large.map((owner) => journals<Noted>(owner));
+    const stalled = stuck.map((journal) => failureOf(() => journal.open()));
+    await until('they are read', () => asked.size === large.length);
     const small = journals<Noted>('cell/small');
     const ended: string[] = [];
     const openings = [1, 2].map(async (nth) => {
@@ -500,9 +512,10 @@ test('journal - one that is closed, or opened again, while it waits until anothe
     assert.equal(ended, ['1 closed', '2 closed']);
     await Promise.all(openings);
     const third = small.open();
-    await large.close();
-    assert.is((await stalled).code, 'journal-stalled');
+    await stuck[0]?.close();
+    assert.is((await stalled[0])?.code, 'journal-stalled');
     assert.is([...(await third).records].length, 1);
+    await Promise.all([...stuck.map((journal) => journal.close()), ...stalled]);
   }));
 
 test('journal - a snapshot is due after many bytes, too, however few records they are', () =>
