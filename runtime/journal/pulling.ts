@@ -41,6 +41,8 @@ const NS_IN_MS = 1_000_000;
 const HEARTBEAT = 100;
 const NO_ENTRIES = 404;
 const TIMED_OUT = 408;
+/** Says how many of the entries that were asked for have not come. */
+const PENDING_ENTRIES = 'Nats-Pending-Messages';
 
 /** Ends when it is stopped, or the consumer brings nothing more: it is gone, or silent, or the next entry is too large. */
 export function pulling({ bus, clock, stream, consumer, mostBytes }: PullingOptions): Pulling {
@@ -60,15 +62,18 @@ export function pulling({ bus, clock, stream, consumer, mostBytes }: PullingOpti
     if (error !== null) return end();
     heardAt = clock.monotonic();
     const seq = sequenceOf(message.reply);
-    if (seq === null) return told(message.headers?.code ?? 0);
+    if (seq === null) return told(message);
     there.push({ data: message.data, seq, id: message.headers?.get('Nats-Msg-Id') });
     brought += 1;
     if (brought === AT_ONCE) ask();
     wake();
   }
 
-  function told(code: number): void {
-    if (code === HEARTBEAT) return;
+  function told({ headers }: Msg): void {
+    const code = headers?.code ?? 0;
+    // Newer servers say so after the last of as many entries as were asked for: by then more were.
+    const isComplete = headers?.get(PENDING_ENTRIES) === '0';
+    if (code === HEARTBEAT || isComplete) return;
     // Where the next entry is too large for what is left of the limit, that ends what was asked for.
     if (brought > 0 || code === NO_ENTRIES || code === TIMED_OUT) ask();
     else end();

@@ -459,7 +459,7 @@ function bringing(...consumers: readonly (readonly number[])[]): NatsBus {
         for (const seq of left.get(name) ?? [])
           to(null, { ...entry(seq), reply: `$JS.ACK.one.${name}.1.${seq}.1.0.0` });
         left.delete(name);
-        to(null, { headers: { code: 409 } });
+        to(null, { headers: Object.assign(new Map(), { code: 409 }) });
       });
     },
   };
