@@ -136,7 +136,10 @@ function jetStreamJournal<R>(owner: Address, options: JetStreamJournalsOptions, 
       if (tenure?.holds() === false) {
         throw leaseInDoubt(owner);
       }
+      signal.throwIfAborted();
       const begun = await begin(state.last_seq, tries);
+      // Else what was closed would have a writer again, which nobody closes.
+      signal.throwIfAborted();
       if (begun === null) continue;
       known = { created: info.created, lastSequence: begun };
       shared.known.set(stream, known);

@@ -518,6 +518,18 @@ test('journal - one that is closed, or opened again, while it waits until others
     await Promise.all([...stuck.map((journal) => journal.close()), ...stalled]);
   }));
 
+test('journal - one that is closed while its epoch begins stays closed', () =>
+  onServer(async (_, bus) => {
+    const journal = onJetStream(bus)<Noted>(OWNER);
+    const { request } = bus;
+    bus.request = async (...what) => {
+      const answer = await request.apply(bus, what);
+      await journal.close();
+      return answer;
+    };
+    assert.is((await failureOf(() => journal.open())).code, 'closed');
+  }));
+
 test('journal - a snapshot is due after many bytes, too, however few records they are', () =>
   onServer(async (_, bus) => {
     const journal = onJetStream(bus)<Noted>(OWNER);
