@@ -139,7 +139,10 @@ function unsaid(error: Error & { readonly code?: unknown; readonly errors?: unkn
 const partOf = (error: unknown): string | undefined =>
   error instanceof Error && error.message.trim() !== '' ? error.message : undefined;
 
-/** The same with what it was caused by, where that is not said: of a server that cannot be reached `fetch` says only that it failed. */
+/**
+ * The same with what it was caused by, where that is not said: of a server that cannot be reached `fetch` says only that it
+ * failed.
+ */
 export function messageInFull(error: unknown): string {
   const said = messageOf(error);
   try {

@@ -106,14 +106,14 @@ export function questioningOf({ asking, conductorShards, known, aggregates }: Qu
         const { standing } = await asking.ask(SCHEDULERS, question, 'why-not-told');
         return { standing, isGone: false };
       } catch (error) {
-        const isUnknown = error instanceof CellwrightError && error.code === 'not-found';
+        if (!(error instanceof CellwrightError)) throw error;
+        const isUnknown = error.code === 'not-found';
+        const isUnheard = isUnknown && error.field === 'cell';
         // Of a host that was named alone it is not said whether its cell was heard of.
         if (isUnknown && isRecorded && of === undefined) return await lookUp(asked, cellOnRecord());
-        const isUnheard = isUnknown && error.field === 'cell';
         if (isUnknown && isRecorded && !isUnheard) return { standing: null, isGone: true };
-        const isOfSeveral = error instanceof CellwrightError && error.code === 'ambiguous';
-        // With nothing to compare, what is on record is all that there is to tell; but not of which of several hosts.
-        if (isRecorded && spec === undefined && !isOfSeveral) return NOT_LOOKED_UP;
+        // With nothing to compare, and nobody who tells more, what is on record is all that there is to tell.
+        if (isRecorded && spec === undefined && (isUnheard || error.retryable)) return NOT_LOOKED_UP;
         throw isUnheard ? new CellwrightError('not-found', error.message, { field: 'host' }) : error;
       }
     }

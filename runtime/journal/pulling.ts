@@ -124,7 +124,10 @@ export function pulling({ bus, clock, stream, consumer, mostBytes }: PullingOpti
   return { [Symbol.asyncIterator]: entries, stop: end };
 }
 
-/** The number of an entry, from where it would be acknowledged; null: it is none. Newer servers name domain and account there. */
+/**
+ * The number of an entry, from where it would be acknowledged; null: it is none. Where servers have a domain, it and the
+ * account are named there, too.
+ */
 function sequenceOf(reply: string | undefined): number | null {
   if (reply?.startsWith('$JS.ACK.') !== true) return null;
   const tokens = reply.split('.');

@@ -221,7 +221,7 @@ test('words - of a deleted instance the cell must be named as well, where there 
     where: undefined,
   });
   const whyNotBut = (code: 'ambiguous' | 'no-owner', host: { host: string; cell?: string }) => {
-    const ask = () => Promise.reject(new CellwrightError(code, 'told', { field: 'cell' }));
+    const ask = () => Promise.reject(new CellwrightError(code, 'told', { retryable: code === 'no-owner' }));
     return questioningOf({ asking: { ask }, known, aggregates: aggregatesOf(undefined) } as never).whyNot({
       id: 'web',
       ...host,

@@ -194,8 +194,8 @@ function inOrder(one: RoomWith, other: RoomWith): number {
 }
 
 /**
- * Whether a change opens one more aggregate that is kept for others. It comes after all else: where many are, nothing else would
- * be told.
+ * Whether a change opens one more aggregate that is kept for others. It comes after all else: where many are, nothing
+ * else would be told.
  * @param advised The changes that are advised, by their keys.
  */
 function isOneMore(advised: readonly string[]): (candidate: RoomWith) => number {

@@ -73,7 +73,10 @@ export interface View {
   readonly changes: string[];
   /** How many changes were dropped from the front of `changes`. */
   changesDropped: number;
-  /** Counts whatever changes of hosts, of providers, of who is where and of who is heard: what was found at one count is true at that count. */
+  /**
+   * Counts whatever changes of hosts, of providers, of who is where and of who is heard: what was found at one count is
+   * true at that count.
+   */
   revision: number;
 }
 
