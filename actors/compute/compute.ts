@@ -241,7 +241,10 @@ function build(work: Work, order: ComputeBuild, from: Address): void {
   if (job?.state === 'built') return answer(work, instance, attempt, { state: 'built' }, from);
   turn.send(from, { type: 'accepted', host: settings.host, instance, attempt });
   if (job?.state === 'building') return;
-  state.jobs.set(key, { instance, attempt, state: 'building', order, repeats: 0, asked: 0, builds: 1 });
+  // Another instance may have had the name long ago, of which the driver has not come back yet.
+  const builds = buildsOf(state, key) + 1;
+  state.outcomes.delete(key);
+  state.jobs.set(key, { instance, attempt, state: 'building', order, repeats: 0, asked: 0, builds });
   turn.send(settings.toDriver, order);
 }
 

@@ -489,4 +489,30 @@ test('compute - however late a driver says that it has built what was destroyed 
   assert.equal(told(on.tell({ type: 'driver-built', ...ofAttempt() }, DRIVER)), [`destroy to ${DRIVER}`]);
 });
 
+test('compute - it is destroyed also where another instance has had the name meanwhile, and is gone', () => {
+  const HOURS_MS = 7_200_000;
+  const on = desk();
+  const wait = () => {
+    on.pass(HOURS_MS);
+    on.tell(TREE_PUT, 'placement/0');
+  };
+  const end = () => {
+    on.tell(destroy(), CELL);
+    on.tell({ type: 'driver-destroyed', ...ofAttempt() }, DRIVER);
+  };
+  on.tell(order(), CELL);
+  end();
+  wait();
+  assert.equal(told(on.tell(order(), CELL)), [`accepted to ${CELL}`, `build to ${DRIVER}`]);
+  on.tell({ type: 'driver-built', ...ofAttempt() }, DRIVER);
+  end();
+  wait();
+  wait();
+  assert.equal(told(on.tell({ type: 'driver-built', ...ofAttempt() }, DRIVER)), [`destroy to ${DRIVER}`]);
+  on.tell({ type: 'driver-destroyed', ...ofAttempt() }, DRIVER);
+  wait();
+  wait();
+  assert.is(on.state.outcomes.size, 0);
+});
+
 test.run();
