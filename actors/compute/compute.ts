@@ -319,7 +319,8 @@ function driverSaid(work: Work, said: DriverAnswer): void {
       const key = keyOf(instance, attempt);
       // It was told to destroy it while the driver looked: what was seen may be gone by now.
       if (state.jobs.has(key) || state.outcomes.has(key)) continue;
-      state.jobs.set(key, { instance, attempt, state: 'found', order: null, repeats: 0, asked: 0, builds: 0 });
+      // An earlier life may have told this driver to build it, and not have heard what came of it.
+      state.jobs.set(key, { instance, attempt, state: 'found', order: null, repeats: 0, asked: 0, builds: 1 });
     }
     return enter(work, 'registering');
   }
