@@ -122,6 +122,8 @@ export interface OpenRequest {
         readonly reason: string;
         readonly decision: string | undefined;
         readonly scheduler: Address;
+        /** Whether it tells less than is told of such requests now and then. */
+        readonly isBrief: boolean;
         /** The same as `at`, by the clock that nobody sets. */
         readonly heard: SteadyTime;
       }

@@ -180,7 +180,8 @@ function waitingBefore({ parked, withRoom }: ConductorState, request: string, op
 }
 
 /** No host has room: the request waits, unless it has waited for long enough or too many do. */
-export function parked(work: Work, { request, round, reason, decision, hasRoom }: Parked, from: Address): void {
+export function parked(work: Work, message: Parked, from: Address): void {
+  const { request, round, reason, decision, brief, hasRoom } = message;
   const { state, turn } = work;
   const open = state.requests.get(request);
   // Placed, failed or deleted meanwhile, it has its turn in vain.
@@ -189,7 +190,9 @@ export function parked(work: Work, { request, round, reason, decision, hasRoom }
   if (!joinLine(work, request, open, from)) return;
   // It has waited elsewhere before: there it is not wanted any more.
   if (open.latest !== undefined && open.latest.scheduler !== from) stopWaiting(work, request, open);
-  open.latest = { at: turn.now, heard: turn.steady, reason, decision, scheduler: from };
+  const isBrief = brief === true;
+  const saidMore = isBrief && open.latest?.isBrief === false ? open.latest : undefined;
+  open.latest = { ...(saidMore ?? { at: turn.now, heard: turn.steady, reason, decision, isBrief }), scheduler: from };
   open.repeats = 0;
   const before = waitingBefore(state, request, open);
   if (hasRoom !== true && before >= work.maxParked) {
@@ -237,7 +240,7 @@ export function noValidHost(work: Work, { request, round, reason, decision }: No
   if (open?.round !== round) return;
   if (open.lastUntil === undefined) return failRequest(work, request, { type: 'NO_VALID_HOST', reason }, decision);
   if (open.latest !== undefined && open.latest.scheduler !== from) stopWaiting(work, request, open);
-  open.latest = { at: work.turn.now, heard: work.turn.steady, reason, decision, scheduler: from };
+  open.latest = { at: work.turn.now, heard: work.turn.steady, reason, decision, isBrief: false, scheduler: from };
   waitedInVain(work, request, open);
 }
 

@@ -105,6 +105,8 @@ export const conductorMessages = {
     round: Type.Integer({ minimum: 1 }),
     reason: Reason,
     decision: Type.Optional(DecisionText),
+    /** It tells less than was told of such requests a while ago: who was told so keeps that. */
+    brief: Type.Optional(Type.Literal(true)),
     /** There is room for it as far as is known, and it only stands in line to have it. */
     hasRoom: Type.Optional(Type.Literal(true)),
   }),

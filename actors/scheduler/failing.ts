@@ -12,14 +12,14 @@ import { heldWords } from './explaining/group-held.ts';
 import { firstOnNamed, recordOnNamed } from './explaining/named-obstacles.ts';
 import { runsOutWords } from './explaining/running-out.ts';
 import { standing } from './explaining/standing.ts';
-import { surveyFor } from './explaining/surveying.ts';
+import { isToldOfLate, surveyFor } from './explaining/surveying.ts';
 import { tooLargeWords } from './explaining/too-large.ts';
 import { unknownWords } from './explaining/unknown-names.ts';
 import { anyAdmits } from './gangs.ts';
 import { giveAllBack } from './giving-back.ts';
 import { GROUP_CHANGED, GROUP_CONFLICT } from './group-rules.ts';
 import { isBehindOthers, keepPlace, mayWait } from './lots.ts';
-import { park } from './parking.ts';
+import { park, type WhyParked } from './parking.ts';
 import { lateFiltersOf } from './ranking/ranking.ts';
 import type { Request } from './request.ts';
 import { OF_ROOM } from './rivals.ts';
@@ -38,8 +38,8 @@ export function fail(work: Work, open: Open, instance: string): void {
   // Those that only join the line are many, and are asked for again and again: too many for a long look at all hosts.
   const mayTakeLong = !mayWait(open) || !isBehindOthers(work, open);
   if (mayWait(open)) keepPlace(work, open);
-  explainFailure(work, open, instance, mayTakeLong, (now, reason, decision) => {
-    if (mayWait(open)) return parkWithNothing(now, open, reason, decision);
+  explainFailure(work, open, instance, mayTakeLong, (now, reason, decision, isBrief) => {
+    if (mayWait(open)) return parkWithNothing(now, open, { reason, decision, isBrief });
     for (const one of instances) expectNoMore(now.state.view, one);
     close(now, open);
     now.turn.send(open.from, { type: 'no-valid-host', request, round, reason, decision });
@@ -47,10 +47,10 @@ export function fail(work: Work, open: Open, instance: string): void {
 }
 
 /** What some of its instances have is given back first: nothing is held for a request that waits. */
-function parkWithNothing(work: Work, open: Open, reason: string, decision: string): void {
+function parkWithNothing(work: Work, open: Open, why: WhyParked): void {
   const wait = (now: Work) => {
     close(now, open);
-    park(now, open, reason, decision);
+    park(now, open, why);
   };
   keepPlace(work, open);
   if (isOrdered(work, open)) giveAllBack(work, open, wait);
@@ -66,7 +66,7 @@ function explainFailure(
   open: Open,
   instance: string,
   mayTakeLong: boolean,
-  tell: (work: Work, reason: string, decision: string) => void,
+  tell: (work: Work, reason: string, decision: string, isBrief: boolean) => void,
 ): void {
   const { instances } = open.asked;
   const { request } = open;
@@ -78,6 +78,9 @@ function explainFailure(
   const reason = contextOf(open, instance).reason ?? '';
   const { now: draftedAt } = work.turn;
   const { revision } = work.state.view;
+  const isOfHosts = open.hopeless === null;
+  const isBrief =
+    mayWait(open) && draft.claimsRefused === 0 && given === undefined && isToldOfLate(work, request, count);
   const answer = (now: Work, found: Found | null) => {
     if (!isOpen(now, open)) return;
     const { rankings, view } = now.state;
@@ -90,7 +93,6 @@ function explainFailure(
     draft.tooLarge = found?.tooLarge === undefined ? undefined : [...found.tooLarge];
     draft.groupHeld = found?.groupHeld;
     // Of a refusal after which no host would do, its own words come first.
-    const isOfHosts = open.hopeless === null;
     const isRankedByAll = request.spec.instanceGroup === undefined && lateFiltersOf(rankings, request).length === 0;
     // A survey need not have searched each host to its end.
     const isWhole = stands?.partly !== true;
@@ -135,7 +137,7 @@ function explainFailure(
       misspelt,
       adviceFor(draft.advice, found),
     );
-    tell(now, words, decided(draft, at, rankings.salt, null, []));
+    tell(now, words, decided(draft, at, rankings.salt, null, []), isBrief);
   };
   if (open.hopeless !== null && open.hopeless !== GROUP_CONFLICT) return answer(work, null);
   if (given !== undefined) {
@@ -143,7 +145,9 @@ function explainFailure(
     return answer(work, { advice: [fewer], room: given });
   }
   if (open.hopeless !== null) settleRest(work, open);
-  surveyFor(work, request, count, mayTakeLong, { found: answer, underWay: (now) => tellSelecting(now, open) });
+  if (isBrief) return answer(work, null);
+  const underWay = (now: Work) => tellSelecting(now, open);
+  surveyFor(work, request, count, mayTakeLong, { found: answer, underWay, endsAt: open.endsAt });
 }
 
 /** The hosts that some of its instances have been given, if any have. */

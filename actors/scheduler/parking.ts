@@ -18,8 +18,16 @@ const MAX_GIVEN_BACK = 3;
 
 export const PARKED_WAKE = 'parked';
 
+/** Why a request waits. */
+export interface WhyParked {
+  readonly reason: string;
+  readonly decision: string;
+  /** It tells less than was told of such requests a while ago. */
+  readonly isBrief: boolean;
+}
+
 /** Parks a request that has no host now. */
-export function park(work: Work, open: Open, reason: string, decision: string): void {
+export function park(work: Work, open: Open, { reason, decision, isBrief }: WhyParked): void {
   const { turnOfProject, tryNumber } = open;
   const { turn, state } = work;
   const lot = openLot(work, open);
@@ -30,8 +38,9 @@ export function park(work: Work, open: Open, reason: string, decision: string): 
   }
   const hasRoom = putInLine(work, lot, open);
   const { request, round } = open.asked;
+  const brief = isBrief ? { brief: true as const } : {};
   const mayBeNext = hasRoom ? { hasRoom: true as const } : {};
-  turn.send(open.from, { type: 'parked', request, round, reason, decision, ...mayBeNext });
+  turn.send(open.from, { type: 'parked', request, round, reason, decision, ...brief, ...mayBeNext });
 }
 
 /** After a turn that came to nothing: a moment where others were quicker, longer where hosts look well and refuse. */

@@ -20,6 +20,7 @@ import { RANK_WAKE } from './awaited-ranking.ts';
 import { BEGIN_WAKE, goOnBeginning, select, taken } from './choosing.ts';
 import { granted, nothingHeld, refused } from './claim-answers.ts';
 import { MEMBERS_WAKE, membersTold } from './explaining/group-held.ts';
+import { goOnSurveying, SURVEY_WAKE } from './explaining/surveying.ts';
 import type { Filter } from './filters/filter.ts';
 import { goOnTelling, TELL_WAKE } from './finishing.ts';
 import {
@@ -131,7 +132,7 @@ export function scheduler(options: SchedulerOptions): Actor<SchedulerState, Sche
       telling: [],
       sweeps: [],
       surveyed: new Map(),
-      surveying: { since: 0, looked: 0 },
+      surveying: { freeAt: Number.NEGATIVE_INFINITY, later: new Map() },
       isSearching: false,
       asks: 0,
       startedAt: 0,
@@ -193,6 +194,8 @@ export function scheduler(options: SchedulerOptions): Actor<SchedulerState, Sche
         return noticeSilence(work);
       case SWEEP_WAKE:
         return goOnSweeping(work);
+      case SURVEY_WAKE:
+        return goOnSurveying(work);
       case BEGIN_WAKE:
         return goOnBeginning(work, about);
       case TELL_WAKE:

@@ -284,20 +284,30 @@ export interface Awaiting {
   /** @param found Null: that is not known. */
   found(work: Work, found: Found | null): void;
   underWay(work: Work): void;
+  /** When nobody listens any more. */
+  readonly endsAt: SteadyTime;
 }
 
 /** The survey that was made last for requests that ask for the same, or is under way. */
 export interface Surveyed {
   /** The revision of the view that it is of. */
   readonly revision: number;
-  /** When the first of those that were made one after the other was begun. */
-  readonly since: SteadyTime;
+  readonly beganAt: SteadyTime;
   /** When it was done; null: it is under way. */
   doneAt: SteadyTime | null;
   /** What it found; null where it took long, and hosts have changed meanwhile. */
   found: Found | null;
   /** Who is told when it is, and meanwhile that it is not. */
   readonly awaited: Awaiting[];
+}
+
+/** Whose turn to be looked for is to come, who ask for the same. */
+export interface ToSurvey {
+  readonly request: Request;
+  readonly count: number;
+  readonly awaited: Awaiting[];
+  /** When they were told last that it is under way. */
+  toldAt: SteadyTime;
 }
 
 /** All that a scheduler holds. */
@@ -338,8 +348,8 @@ export interface SchedulerState extends Fleet {
   readonly sweeps: Sweeping[];
   /** The surveys that were made lately for requests without a host, by what was asked for. */
   readonly surveyed: Map<string, Surveyed>;
-  /** At how many hosts surveys have looked lately, whatever was asked for, and since when. */
-  readonly surveying: { since: SteadyTime; looked: number };
+  /** Who waits for a survey, by what was asked for, and when the next of them may begin. */
+  readonly surveying: { freeAt: SteadyTime; readonly later: Map<string, ToSurvey> };
   /** Whether a turn is to come that searches hosts of which it is hard to tell whether they fit. */
   isSearching: boolean;
   /** The number of the last question, whatever was asked, and of the last request that was taken on. */

@@ -13,7 +13,7 @@ const MAX_LOOKS = 4_000_000;
 /** Between two slices, ms: others have the greater part of the time. */
 const BETWEEN_MS = 3;
 /** How often those who wait for sweeps are told that they are under way, ms: more often than anybody asks again. */
-const TELL_MS = 400;
+export const TELL_MS = 400;
 /** How many sweeps may wait. */
 const MAX_SWEEPS = 16;
 
@@ -22,7 +22,7 @@ export const SWEEP_WAKE = 'sweep';
 /** Begins a sweep, or puts it in line; false when too many wait already. What one slice can do is done there and then. */
 export function beginSweep(work: Work, sweep: Sweep): boolean {
   const { sweeps, view } = work.state;
-  if (sweeps.length >= MAX_SWEEPS) return false;
+  if (!mayBeginSweep(work)) return false;
   sweeps.push({
     sweep,
     roots: [...view.hosts.keys()],
@@ -33,6 +33,11 @@ export function beginSweep(work: Work, sweep: Sweep): boolean {
   });
   if (sweeps.length === 1) goOnSweeping(work);
   return true;
+}
+
+/** Whether not too many wait already. */
+export function mayBeginSweep({ state: { sweeps } }: Work): boolean {
+  return sweeps.length < MAX_SWEEPS;
 }
 
 /** Whether a sweep that begins now is done in this turn, unless hosts or its conclusion take long. */

@@ -74,6 +74,41 @@ test('waiting - the conductor says so of the instance, with the last reason, and
   });
 });
 
+test('waiting - a reason that tells less than the last one is not told in its place, and is where there is no other', () => {
+  const on = desk();
+  on.tell(buildOf('web'));
+  const brief = () => {
+    const round = on.state.requests.get('web')?.round ?? 0;
+    const message = {
+      type: 'parked',
+      request: 'web',
+      round,
+      reason: 'brief',
+      decision: '{"v":2}',
+      brief: true,
+    } as const;
+    on.tell(message, 'scheduler/s');
+    const { waiting: told } = viewOf(on, 'web') ?? {};
+    const [explained] = sentOf(on.tell({ type: 'explain', ask: 1, instance: 'web' }), 'explained');
+    return [told?.reason, told?.asOf, explained?.message.decision];
+  };
+  const at = on.now;
+  parkedAs(on, 'web');
+  on.now += 15_000;
+  assert.equal(brief(), ['none of 3 hosts', at, '{}']);
+  on.now += 15_000;
+  parkedAs(on, 'web', 'none of 4 hosts');
+  assert.equal(brief(), ['none of 4 hosts', on.now, '{}']);
+  const first = desk();
+  first.tell(buildOf('web'));
+  const round = first.state.requests.get('web')?.round ?? 0;
+  first.tell({ type: 'parked', request: 'web', round, reason: 'brief', decision: '{}', brief: true }, 'scheduler/s');
+  assert.is(viewOf(first, 'web')?.waiting?.reason, 'brief');
+  first.now += 15_000;
+  parkedAs(first, 'web');
+  assert.is(viewOf(first, 'web')?.waiting?.reason, 'none of 3 hosts');
+});
+
 test('waiting - it is asked for again where it waits, and of anybody when nobody answers there', () => {
   const on = desk();
   on.tell(buildOf('web'));

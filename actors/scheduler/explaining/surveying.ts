@@ -6,47 +6,85 @@ import type { GroupHeld } from '../../messages/decision.ts';
 import { present } from '../../present.ts';
 import type { Request } from '../request.ts';
 import type { Awaiting, Surveyed, Work } from '../state.ts';
-import { beginSweep, isShort } from '../sweeps.ts';
+import { beginSweep, isShort, mayBeginSweep, TELL_MS } from '../sweeps.ts';
 import { cellFeed } from '../view/feeds.ts';
 import { nameMembers } from './group-held.ts';
 import { surveyOf } from './survey.ts';
 
-/** For how long one that looks for what was looked for already is not the first, ms. */
+/** For how long one that looks for what was looked for already is not the first, ms, at least. */
 const FRESH_MS = 1_000;
 /**
  * How long a survey is told of, ms, where nothing has changed: for longer than until one that waits is asked for again. A
  * filter that goes by the time says when it changes.
  */
 const UNCHANGED_MS = 60_000;
-/** At how many hosts all surveys look in that time, but for the first of each kind, which may look at more. */
-const MAX_LOOKED_AT = 15_000;
+/** At how many hosts all surveys look in a second, but for the first of each kind, which need not wait for that. */
+const LOOKS_A_SECOND = 15_000;
+/**
+ * How long one waits for its turn at most, ms, and how long a survey may take that tells of hosts that change meanwhile:
+ * of each it tells how it stood when it was looked at.
+ */
+const LONGEST_MS = 10_000;
+/** How soon it is looked whether somebody has his turn who waits for another survey to end, ms. */
+const AGAIN_MS = 10;
 /** As many as may wait for different things. */
 const MAX_KEPT = 2_048;
+
+export const SURVEY_WAKE = 'survey';
 
 /**
  * Finds out how all hosts stand to a request and what would let it fit; it is told in this turn or in a later one.
  * @param mayTakeLong Whether there is time for more than can be done in this turn.
  */
 export function surveyFor(work: Work, request: Request, count: number, mayTakeLong: boolean, awaiting: Awaiting): void {
-  const { surveyed, surveying, rankings, view } = work.state;
+  const { surveyed, surveying, view } = work.state;
   const { steady } = work.turn;
   const key = keyFor(request, count);
   const known = surveyed.get(key);
-  const isSame = known?.revision === view.revision;
-  if (known?.doneAt === null)
-    return isSame && mayTakeLong ? void known.awaited.push(awaiting) : awaiting.found(work, null);
-  if (known !== undefined && isSame && steady - known.doneAt < UNCHANGED_MS) return awaiting.found(work, known.found);
-  const isNext = known !== undefined && steady - known.since < FRESH_MS;
-  if (steady - surveying.since >= FRESH_MS) Object.assign(surveying, { since: steady, looked: 0 });
-  const looked = surveying.looked + view.hosts.size;
-  if ((isNext && looked > MAX_LOOKED_AT) || !(mayTakeLong || isShort(work))) return awaiting.found(work, null);
-  const since = isNext ? known.since : steady;
-  const one: Surveyed = { revision: view.revision, since, doneAt: null, found: null, awaited: [awaiting] };
-  const isHeardOf = (cell: string) => work.state.followers.has(cellFeed(cell));
+  const isUnderWay = known?.doneAt === null;
+  if (known?.revision === view.revision) {
+    if (known.doneAt === null && mayTakeLong) return void known.awaited.push(awaiting);
+    if (known.doneAt !== null && steady - known.doneAt < UNCHANGED_MS) return awaiting.found(work, known.found);
+  }
+  if (!mayTakeLong && (isUnderWay || !isShort(work))) return awaiting.found(work, null);
+  const isNext = known !== undefined && steady - known.beganAt < Math.max(FRESH_MS, restMs(work));
+  const hasTurn = !isNext || (surveying.later.size === 0 && untilFree(work) <= 0);
+  if (hasTurn && !isUnderWay && mayBeginSweep(work)) return look(work, key, request, count, [awaiting]);
+  if (mayTakeLong) lookLater(work, key, request, count, awaiting);
+  else awaiting.found(work, null);
+}
+
+/**
+ * Whether enough has been told of late of requests that wait and ask for the same: where many wait for different things, and
+ * hosts change all the time, each is looked into less often.
+ */
+export function isToldOfLate(work: Work, request: Request, count: number): boolean {
+  const { surveyed, parking, view } = work.state;
+  const paceMs = parking.lots.size * restMs(work);
+  if (paceMs < FRESH_MS) return false;
+  const known = surveyed.get(keyFor(request, count));
+  const isChanged = known !== undefined && known.revision !== view.revision;
+  if (!isChanged || known.doneAt === null || known.found === null) return false;
+  return work.turn.steady - known.doneAt < paceMs;
+}
+
+/** So long the others rest after a survey, ms. */
+const restMs = ({ state: { view } }: Work): number => (view.hosts.size * 1_000) / LOOKS_A_SECOND;
+
+/** How long it is until the next may begin, ms: in a second that was quiet there is room for several at once. */
+function untilFree(work: Work): number {
+  const { steady } = work.turn;
+  return work.state.surveying.freeAt - steady - Math.max(0, FRESH_MS - restMs(work));
+}
+
+function look(work: Work, key: string, request: Request, count: number, awaited: Awaiting[]): void {
+  const { surveyed, surveying, rankings, view, followers } = work.state;
+  const { steady } = work.turn;
+  const one: Surveyed = { revision: view.revision, beganAt: steady, doneAt: null, found: null, awaited };
+  const isHeardOf = (cell: string) => followers.has(cellFeed(cell));
   const survey = surveyOf(rankings, view, { request, count, limit: 0, roughly: true, isHeardOf }, (told, later) => {
     const { advice, hosts, fits, times, refused, partly, room, runsOut, tooLarge, unknown } = told;
-    // Of hosts that change all the time no look at all of them is of one moment; one that took long tells nothing.
-    const isTold = view.revision === one.revision || later.turn.steady - steady < FRESH_MS;
+    const isTold = view.revision === one.revision || later.turn.steady - steady < LONGEST_MS;
     const end = (at: Work, held: GroupHeld | undefined) => {
       one.doneAt = at.turn.steady;
       if (isTold) {
@@ -61,14 +99,43 @@ export function surveyFor(work: Work, request: Request, count: number, mayTakeLo
   surveyed.delete(key);
   surveyed.set(key, one);
   if (surveyed.size > MAX_KEPT) surveyed.delete(surveyed.keys().next().value as string);
-  surveying.looked = looked;
+  surveying.freeAt = Math.min(Math.max(surveying.freeAt, steady) + restMs(work), steady + LONGEST_MS);
   const tellUnderWay = (now: Work) => {
     for (const each of one.awaited) each.underWay(now);
   };
-  if (beginSweep(work, { ...survey, tellUnderWay })) return;
-  surveyed.delete(key);
-  // With too many to look for, it stays unknown.
-  awaiting.found(work, null);
+  beginSweep(work, { ...survey, tellUnderWay });
+}
+
+/** Those who ask for the same are told together, once it is their turn; where that takes too long, it stays unknown. */
+function lookLater(work: Work, key: string, request: Request, count: number, awaiting: Awaiting): void {
+  const { later } = work.state.surveying;
+  const { steady } = work.turn;
+  const known = later.get(key);
+  if (known !== undefined) return void known.awaited.push(awaiting);
+  const waitMs = untilFree(work) + later.size * restMs(work);
+  if (waitMs > Math.min(LONGEST_MS, (awaiting.endsAt - steady) / 2)) return awaiting.found(work, null);
+  later.set(key, { request, count, awaited: [awaiting], toldAt: steady });
+  if (later.size === 1) wakeForNext(work);
+}
+
+/** Looks for those whose turn it is. */
+export function goOnSurveying(work: Work): void {
+  const { surveyed, surveying } = work.state;
+  const { steady } = work.turn;
+  for (const [key, one] of surveying.later) {
+    if (steady - one.toldAt >= TELL_MS) {
+      one.toldAt = steady;
+      for (const each of one.awaited) each.underWay(work);
+    }
+    if (untilFree(work) > 0 || !mayBeginSweep(work) || surveyed.get(key)?.doneAt === null) continue;
+    surveying.later.delete(key);
+    look(work, key, one.request, one.count, one.awaited);
+  }
+  if (surveying.later.size > 0) wakeForNext(work);
+}
+
+function wakeForNext(work: Work): void {
+  work.turn.wakeAfter(SURVEY_WAKE, Math.min(TELL_MS, Math.max(AGAIN_MS, untilFree(work))));
 }
 
 /** The same for requests that ask for the same, as far as hosts are looked at by it. */
