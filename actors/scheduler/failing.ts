@@ -79,8 +79,9 @@ function explainFailure(
   const { now: draftedAt } = work.turn;
   const { revision } = work.state.view;
   const isOfHosts = open.hopeless === null;
-  const isBrief =
-    mayWait(open) && draft.claimsRefused === 0 && given === undefined && isToldOfLate(work, request, count);
+  const { since = 0 } = open.asked.waits ?? {};
+  const mayBeBrief = mayWait(open) && draft.claimsRefused === 0 && given === undefined;
+  const isBrief = mayBeBrief && isToldOfLate(work, request, count, since);
   const answer = (now: Work, found: Found | null) => {
     if (!isOpen(now, open)) return;
     const { rankings, view } = now.state;

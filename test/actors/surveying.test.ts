@@ -267,6 +267,13 @@ test('surveying - where many wait for different things and hosts change, each is
   });
   assert.ok(looks < MANY, `${looks} looks`);
   assert.equal(ask(19, 3, { waits: { ...waits, last: true } }), whole, 'that is the last word');
+  const { now = 0 } = all.desks[0] ?? {};
+  const other = selectFor('other', { vcpu: 10 + 18, waits: { since: now }, where: { cells: ['c1'] } });
+  assert.is(told(all, other).brief, undefined, 'of what it asks for nothing was told');
+  all.put({ host: 'h0', has: { VCPU: 8 } });
+  all.deliver();
+  const later = { ...other, request: 'later', instances: ['later'], waits: { since: now + 10_000 } };
+  assert.is(told(all, later).brief, undefined, 'it came after that was told');
   all.pass((KINDS * MANY) / 15);
   assert.equal(ask(12, 3), whole);
 });

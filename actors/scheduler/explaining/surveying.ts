@@ -55,17 +55,19 @@ export function surveyFor(work: Work, request: Request, count: number, mayTakeLo
 }
 
 /**
- * Whether enough has been told of late of requests that wait and ask for the same: where many wait for different things, and
- * hosts change all the time, each is looked into less often.
+ * Whether enough has been told of late of requests that ask for the same, since this one was accepted: where many wait for
+ * different things, and hosts change all the time, each is looked into less often.
+ * @param since When it was accepted, ms since the epoch.
  */
-export function isToldOfLate(work: Work, request: Request, count: number): boolean {
+export function isToldOfLate(work: Work, request: Request, count: number, since: number): boolean {
   const { surveyed, parking, view } = work.state;
   const paceMs = parking.lots.size * restMs(work);
   if (paceMs < FRESH_MS) return false;
   const known = surveyed.get(keyFor(request, count));
   const isChanged = known !== undefined && known.revision !== view.revision;
   if (!isChanged || known.doneAt === null || known.found === null) return false;
-  return work.turn.steady - known.doneAt < paceMs;
+  const agoMs = work.turn.steady - known.doneAt;
+  return agoMs < paceMs && agoMs <= work.turn.now - since;
 }
 
 /** So long the others rest after a survey, ms. */
@@ -111,9 +113,10 @@ function lookLater(work: Work, key: string, request: Request, count: number, awa
   const { later } = work.state.surveying;
   const { steady } = work.turn;
   const known = later.get(key);
-  if (known !== undefined) return void known.awaited.push(awaiting);
   const waitMs = untilFree(work) + later.size * restMs(work);
-  if (waitMs > Math.min(LONGEST_MS, (awaiting.endsAt - steady) / 2)) return awaiting.found(work, null);
+  const isTooLong = waitMs > (awaiting.endsAt - steady) / 2 || (known === undefined && waitMs > LONGEST_MS);
+  if (isTooLong) return awaiting.found(work, null);
+  if (known !== undefined) return void known.awaited.push(awaiting);
   later.set(key, { request, count, awaited: [awaiting], toldAt: steady });
   if (later.size === 1) wakeForNext(work);
 }
