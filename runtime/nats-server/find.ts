@@ -51,12 +51,20 @@ export function cacheFolder(): string {
 
 /** The version that the program at `path` reports; `null` when it is missing or no nats-server. */
 export async function versionOf(path: string, signal?: AbortSignal): Promise<string | null> {
+  // A program that cannot be started leaves its listener on the signal that it is given: that of the caller may be for life.
+  const own = new AbortController();
+  const giveUp = () => own.abort();
+  if (signal?.aborted === true) giveUp();
+  signal?.addEventListener('abort', giveUp);
   try {
-    const { stdout } = await promisify(execFile)(path, ['--version'], { timeout: VERSION_TIMEOUT_MS, signal });
+    const options = { timeout: VERSION_TIMEOUT_MS, signal: own.signal };
+    const { stdout } = await promisify(execFile)(path, ['--version'], options);
     return /^nats-server: v(\S+)/m.exec(stdout)?.[1] ?? null;
   } catch {
     // Absent, not executable, or built for another machine: for the search all the same.
     return null;
+  } finally {
+    signal?.removeEventListener('abort', giveUp);
   }
 }
 

@@ -3,7 +3,7 @@
 
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { once } from 'node:events';
+import { getEventListeners, once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
 import { chmod, mkdir, mkdtemp, readdir, readFile, rm, utimes, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
@@ -235,6 +235,15 @@ test('find - given up at a signal, while a program does not say what it is', () 
     await until('it is asked', () => pid() !== null);
     giveUp.abort();
     assert.is(await starting, 'interrupted');
+  }));
+
+test('find - leaves nothing on the signal of its caller, however many folders have no such program', () =>
+  withPrograms({ 'bin/nats-server': FAILS, 'cache/cellwright/nats-server': VERSION_SCRIPT('2.9.10') }, async (root) => {
+    const { signal } = new AbortController();
+    process.env.PATH = Array.from({ length: 12 }, (_, folder) => join(root, `none-${folder}`)).join(':');
+    const found = await findNatsServer(signal);
+    assert.is.not(found, null);
+    assert.is(getEventListeners(signal, 'abort').length, 0);
   }));
 
 // Running
