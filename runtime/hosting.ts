@@ -162,6 +162,18 @@ export function hostingOf(options: HostingOptions): Hosting {
     }
   }
 
+  /** Without leases: somebody who hears and says nothing may be the owner, held up. Most often it is a mere listener. */
+  async function refuseIfHeard(address: Address): Promise<void> {
+    try {
+      await refuseIfHosted(address);
+    } catch (error) {
+      if (!(error instanceof TimeoutError)) throw error;
+      const heard = `somebody listens on '${subjects.of(address)}', and did not say within ${WHO_TIMEOUT_MS} ms who it is`;
+      const help = 'let it listen only once the node has started or, if it is a node that is held up, end that';
+      throw new TimeoutError('', WHO_TIMEOUT_MS, `whether '${address}' is hosted is not known: ${heard}; ${help}`);
+    }
+  }
+
   function statsOf(address: Address): Readonly<Record<string, number>> {
     const host = hosts.get(address);
     return host === undefined ? {} : { ...host.stats, waiting: host.waiting(), ...host.figures() };
@@ -228,7 +240,7 @@ export function hostingOf(options: HostingOptions): Hosting {
       else keeper.failed(error);
     }
     if (leases === undefined) {
-      await refuseIfHosted(address);
+      await refuseIfHeard(address);
       refuseIfEnding();
       ends.push(duty.drop);
       return duty.open();

@@ -122,6 +122,18 @@ test('hosting - one of several that are one service leaves its place to others w
   await hosting.stop();
 });
 
+test('hosting - without leases, one whose subject somebody listens on is not served, and is told why', async () => {
+  const { one, run, listen } = await owned(false);
+  listen('cw.>');
+  const error = await failureOf(() => run(one.own()));
+  assert.instance(error, TimeoutError);
+  assert.is(
+    error.message,
+    "whether 'placement/0' is hosted is not known: somebody listens on 'cw.placement.0', and did not say within 1000 ms who it is; let it listen only once the node has started or, if it is a node that is held up, end that",
+  );
+  await run(one.hosting.stop());
+});
+
 /**
  * Two processes that would own the same actor; a test may fence the first, and hold up its coming on the bus.
  * @param unreadable How often the journal cannot be read, for now.
@@ -196,6 +208,8 @@ async function owned(withLeases: boolean, unreadable = 0) {
     },
     fences,
     waiting,
+    /** Somebody hears what goes over these subjects, and says nothing. */
+    listen: (subject: string) => server.connect().subscribe(subject, () => {}),
     /** From now on the journal cannot be read. */
     loseJournal() {
       left = Number.POSITIVE_INFINITY;
