@@ -1,7 +1,6 @@
 // A node: one process's share of a deployment. It hosts the actors of its roles, puts them on the bus, registers each
 // role as a NATS service, and takes them off again. This is what users embed.
 
-import pino from 'pino';
 import type { Address } from '../actors/actor.ts';
 import type { DriverMessage } from '../actors/messages/compute.ts';
 import { present } from '../actors/present.ts';
@@ -19,6 +18,7 @@ import { CellwrightError, messageOf, TimeoutError } from './errors.ts';
 import { asking } from './gateway/asking.ts';
 import { type Gateway, gatewayOf } from './gateway/gateway.ts';
 import { hostingOf } from './hosting.ts';
+import { unfailingLogger } from './logging.ts';
 import { defaultName } from './node-names.ts';
 import type { NodeOptions } from './node-options.ts';
 import { busOf, checkLeaseTtl, journalsOf, leasesOf, shardsFor } from './node-ports.ts';
@@ -91,8 +91,7 @@ export async function startNode(options: NodeOptions): Promise<Node> {
     throw new CellwrightError('bad-option', 'a compute role needs the option driver', { field: 'driver' });
   }
   const clock = options.clock ?? systemClock();
-  const logger =
-    options.logger ?? pino({ name: 'cellwright', level: 'warn' }, pino.destination({ dest: 2, sync: true }));
+  const logger = unfailingLogger(options.logger);
   const onError = (error: unknown, what: string) => {
     const { code, field } = error instanceof CellwrightError ? error : {};
     logger.warn({ node: name, what, ...present({ code, field }), error: messageOf(error) }, messageOf(error));

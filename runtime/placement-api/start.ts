@@ -2,7 +2,7 @@
 // a front to a running system.
 
 import { randomBytes } from 'node:crypto';
-import pino, { type Logger } from 'pino';
+import type { Logger } from 'pino';
 import { unlessAborted } from '../abortable.ts';
 import type { Bus } from '../bus/bus.ts';
 import { memoryBus } from '../bus/memory.ts';
@@ -11,6 +11,7 @@ import type { NatsOptions } from '../bus/nats-options.ts';
 import type { Clock } from '../clock.ts';
 import { placementShardsOf } from '../deployment.ts';
 import { CellwrightError, messageOf } from '../errors.ts';
+import { unfailingLogger } from '../logging.ts';
 import { type Node, startNode } from '../node.ts';
 import { outboxOf } from '../outbox.ts';
 import { patiently } from '../patience.ts';
@@ -58,8 +59,7 @@ const DEFAULT_TIMEOUT_MS = 10_000;
  */
 export async function startPlacementApi(options: PlacementApiOptions): Promise<PlacementServer> {
   const clock = options.clock ?? systemClock();
-  const logger =
-    options.logger ?? pino({ name: 'cellwright', level: 'warn' }, pino.destination({ dest: 2, sync: true }));
+  const logger = unfailingLogger(options.logger);
   const onError = (error: unknown, what: string) => logger.warn({ what, error: messageOf(error) }, messageOf(error));
   const name = `placement-api-${randomBytes(6).toString('hex')}`;
   const { bus, node, shards } = await placementOf(options, { clock, logger, name, onError });
