@@ -141,6 +141,7 @@ function filtersOf(choices: readonly FilterChoice[], aggregates: Aggregates, onF
 function filterOf(choice: FilterChoice, at: string, aggregates: Aggregates, onFault: OnOwnFault): Filter {
   if (typeof choice === 'function') {
     const name = nameOf(choice, `own-${at.replace('.', '-')}`);
+    refuseBuiltIn(name, at);
     return watchedFilter({ name, refusal: (host, part) => choice(host, part as RankedSpec) }, onFault);
   }
   const told = typeof choice === 'string' ? { name: choice } : choice;
@@ -148,6 +149,7 @@ function filterOf(choice: FilterChoice, at: string, aggregates: Aggregates, onFa
   if ('refusal' in told) {
     if (typeof told.refusal !== 'function') throw bad(`${at}.refusal`, 'must be a function');
     checkOwn(told, FIELDS_OF_FILTER, at);
+    refuseBuiltIn(name, at);
     return watchedFilter(told, onFault);
   }
   refuseUnknown(told, ['name', 'most'], at);
@@ -161,6 +163,11 @@ function filterOf(choice: FilterChoice, at: string, aggregates: Aggregates, onFa
   }
   const known = [...BUILT_IN_FILTERS.keys()].join(', ');
   throw bad(at, `is '${name}', which is no filter; filters are ${known}, or functions of your own`);
+}
+
+/** Limits of aggregates are those of the built-in filter: one of one's own that took its name would switch them off. */
+function refuseBuiltIn(name: string, at: string): void {
+  if (BUILT_IN_FILTERS.has(name)) throw bad(`${at}.name`, `is '${name}', which is the name of a built-in filter`);
 }
 
 function limits({ all }: Aggregates, which: 'mostInstances' | 'mostBuilds'): ReadonlyMap<string, number> {

@@ -180,6 +180,11 @@ const BAD: readonly (readonly [object, string, RegExp])[] = [
     'scheduler.weighers.0.goesby',
     /no field of it; there are name, multiplier, weigh/,
   ],
+  [
+    { scheduler: { filters: [{ name: 'instance-limit', refusal() {} }] }, aggregates: { a: { mostInstances: 2 } } },
+    'scheduler.filters.0.name',
+    /the name of a built-in filter$/,
+  ],
   [{ scheduler: { weighers: [{ name: 'mine', weigh: undefined }] } }, 'scheduler.weighers.0.weigh', /function/],
   [
     { scheduler: { weighers: [{ name: 'mine', weigh() {}, ignoresStats: 1 }] } },
