@@ -152,6 +152,7 @@ function filterOf(choice: FilterChoice, at: string, aggregates: Aggregates, onFa
     refuseBuiltIn(name, at);
     return watchedFilter(told, onFault);
   }
+  refuseHalfOwn(told, 'refusal', at);
   refuseUnknown(told, ['name', 'most'], at);
   const most = 'most' in told ? told.most : undefined;
   if (most !== undefined && !(Number.isInteger(most) && most >= 0)) {
@@ -209,6 +210,7 @@ function weigherOf(choice: WeigherChoice, at: string, onFault: OnOwnFault): Weig
     checkOwn(told, FIELDS_OF_WEIGHER, at);
     return watchedWeigher(told as Weigher, multiplier ?? 1, onFault);
   }
+  refuseHalfOwn(told, 'weigh', at);
   const more = name.startsWith('metric-') ? ['least', 'most'] : isPolicy(name) ? ['typical', 'scale'] : [];
   refuseUnknown(told, ['name', 'multiplier', ...more], at);
   const packing = packingWeigherOf(told, (field, what) => bad(`${at}.${field}`, what));
@@ -293,6 +295,16 @@ function checkOwn(own: object, types: Readonly<Record<string, string>>, at: stri
     if (told !== undefined && typeof told !== type) throw bad(`${at}.${field}`, `must be a ${type}`);
   }
   if (Object.getPrototypeOf(own) === Object.prototype) refuseUnknown(own, Object.keys(types), at);
+}
+
+/** What has functions is meant to be one's own: whoever misspelt its method learns nothing from the fields of what is built in. */
+function refuseHalfOwn(told: object, method: 'refusal' | 'weigh', at: string): void {
+  const functions = Object.keys(told).filter((field) => typeof told[field as keyof typeof told] === 'function');
+  if (functions.length === 0) return;
+  throw bad(
+    `${at}.${method}`,
+    `must be there, a function, where there are functions; there are ${functions.join(', ')}`,
+  );
 }
 
 /** A field that nobody reads is a field that is misspelt. */

@@ -181,6 +181,16 @@ const BAD: readonly (readonly [object, string, RegExp])[] = [
     /no field of it; there are name, multiplier, weigh/,
   ],
   [
+    { scheduler: { filters: [{ name: 'mine', refuse() {}, late: true }] } },
+    'scheduler.filters.0.refusal',
+    /must be there, .*; there are refuse$/,
+  ],
+  [
+    { scheduler: { weighers: [{ name: 'mine', weight: () => 1 }] } },
+    'scheduler.weighers.0.weigh',
+    /must be there, .*; there are weight$/,
+  ],
+  [
     { scheduler: { filters: [{ name: 'instance-limit', refusal() {} }] }, aggregates: { a: { mostInstances: 2 } } },
     'scheduler.filters.0.name',
     /the name of a built-in filter$/,
