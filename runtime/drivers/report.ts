@@ -5,6 +5,7 @@ import Type, { type Static } from 'typebox';
 import { Attempt, Id, Metrics, Symbolic, Token } from '../../actors/messages/common.ts';
 import { driverAnswers } from '../../actors/messages/compute.ts';
 import { Inventory } from '../../actors/messages/placement.ts';
+import { kindOfNoData, noDataIn } from '../codec.ts';
 import { CellwrightError } from '../errors.ts';
 import { type Check, checkOf } from '../schemas.ts';
 import type { BuildOutcome, ProviderReport } from './driver.ts';
@@ -57,6 +58,9 @@ export function checkReport(report: unknown, host: string): asserts report is Pr
   const named = typeof name === 'string' ? `provider ${JSON.stringify(name.slice(0, 80))}` : 'a provider';
   // Only what is wrong is worth a check of its own, which names it.
   if (checkProvider(report) !== null) insist(checkOf(Report, `${named} of host '${host}'`), report, 'bad-inventory');
+  const noData = noDataIn({ inventories: (report as ProviderReport).inventories });
+  if (noData !== undefined)
+    throw noPlainObject(noData.field, `${named} of host '${host}'`, noData.kind, 'bad-inventory');
   for (const [resourceClass, { total, reserved = 0 }] of Object.entries((report as ProviderReport).inventories)) {
     if (reserved <= total) continue;
     const field = `inventories.${resourceClass}.reserved`;
@@ -80,6 +84,8 @@ export function checkedTraits(traits: unknown): readonly string[] {
 /** @throws CellwrightError `bad-driver` that names the metric. */
 export function checkedMetrics(metrics: unknown): Metrics {
   insist(checkMetrics, metrics, 'bad-driver');
+  const kind = kindOfNoData(metrics);
+  if (kind !== undefined) throw noPlainObject('metrics', 'the driver', kind, 'bad-driver');
   return { ...(metrics as Metrics) };
 }
 
@@ -92,6 +98,11 @@ export function insistDescribed(described: unknown): void {
 export function checkedOutcome(outcome: unknown): BuildOutcome {
   insist(checkOutcome, outcome, 'bad-driver');
   return outcome as BuildOutcome;
+}
+
+/** To a schema a Map, or a promise that was not waited for, is an object without a field. */
+function noPlainObject(field: string, of: string, kind: string, code: string): CellwrightError {
+  return new CellwrightError(code, `'${field}' of ${of} must be a plain object, not a ${kind}`, { field });
 }
 
 function insist(check: Check, value: unknown, code: string): void {

@@ -142,6 +142,7 @@ test('driver host - what it measures is passed on; what is no figure is refused 
     [{ load: Number.NaN }, /'load' of the driver's metrics/],
     [{ 'Load.1': 1 }, /unknown field 'Load.1'/],
     [[1, 2], /the driver's metrics/],
+    [new Map([['load', 1]]), /'metrics' of the driver must be a plain object, not a Map/],
     [Object.fromEntries(Array.from({ length: 17 }, (_, n) => [`m${n}`, n])), /16 properties/],
   ];
   for (const [metrics, says] of wrong) {

@@ -95,4 +95,18 @@ test('naming - two providers of one name, bad names and unknown classes are refu
   assert.throws(() => providersOf('c1', 'h1', unknown, []), refused('bad-inventory', /'h1'.*CORES/));
 });
 
+test('naming - inventories that no field can be read of are refused, rather than taken for none', () => {
+  const wrong: readonly (readonly [unknown, RegExp])[] = [
+    [
+      new Map([['VCPU', { total: 8 }]]),
+      /^'inventories' of provider "h1" of host 'h1' must be a plain object, not a Map$/,
+    ],
+    [Promise.resolve({ VCPU: { total: 8 } }), /'inventories' of provider "h1" .* not a Promise$/],
+  ];
+  for (const [inventories, says] of wrong) {
+    const report = { name: 'h1', inventories } as never;
+    assert.throws(() => providersOf('c1', 'h1', report, []), refused('bad-inventory', says));
+  }
+});
+
 test.run();
