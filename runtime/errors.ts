@@ -119,10 +119,22 @@ export function messageOf(error: unknown): string {
   try {
     if (error instanceof Error && String(error.message).trim() === '') return unsaid(error);
     const said: unknown = error instanceof Error ? error.message : error;
-    return typeof said === 'string' ? said : String(said);
+    return typeof said === 'string' ? said : textOf(said);
   } catch {
     return 'it says nothing that can be read';
   }
+}
+
+/** The longest text that is made of an object, in characters: whoever threw it thought of no reader. */
+const MAX_TEXT = 1_000;
+
+/** Of an object that has no words of its own, its message, as what looks like an error has one, or else what is in it. */
+function textOf(thrown: unknown): string {
+  const text = String(thrown);
+  if (text !== '[object Object]') return text;
+  const { message } = thrown as { readonly message?: unknown };
+  if (typeof message === 'string' && message.trim() !== '') return message;
+  return (JSON.stringify(thrown) ?? text).slice(0, MAX_TEXT).replace(/[\uD800-\uDBFF]$/, '');
 }
 
 /**

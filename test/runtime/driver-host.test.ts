@@ -332,6 +332,8 @@ test('driver host - whatever a driver throws, something is said of it: without a
   const unreached = [new Error('connect ECONNREFUSED ::1:9'), new Error('connect ECONNREFUSED 127.0.0.1:9')];
   const itself = new AggregateError([], '');
   itself.errors.push(itself);
+  const circle: { around?: object } = {};
+  circle.around = circle;
   for (const [thrown, words] of [
     // As Node rejects where a name has several addresses, and `fetch`.
     [
@@ -343,6 +345,10 @@ test('driver host - whatever a driver throws, something is said of it: without a
     [Object.assign(new Error(''), { code: 'EPIPE' }), /^Error EPIPE$/],
     [new TypeError(' \n'), /^TypeError$/],
     [itself, /^AggregateError$/],
+    [{ code: 'EBUSY', volume: 7 }, /^\{"code":"EBUSY","volume":7\}$/],
+    [{ message: 'the volume is busy', code: 'EBUSY' }, /^the volume is busy$/],
+    [Object.assign(new Error('x'), { message: { code: 7 } }), /^\{"code":7\}$/],
+    [circle, /^it says nothing that can be read$/],
     ['', /^it does not say why$/],
     ['  it is away\n', /^it is away$/],
   ] as const) {
