@@ -269,4 +269,36 @@ test('own code - a node warns of it, goes on, and outlives a promise that nobody
   }
 });
 
+test('own code - a scheduler goes on where what a late filter goes by is in a circle, or cannot be read', async () => {
+  const circle: { around?: object } = {};
+  circle.around = circle;
+  const unreadable = {
+    get room(): number {
+      throw new Error('no room');
+    },
+  };
+  const clock = systemClock();
+  for (const part of [circle, unreadable]) {
+    const bus = memoryBus({ clock });
+    const warned: string[] = [];
+    const full = { name: 'full', late: true, goesBy: () => part, refusal: () => ({ code: 'full', message: 'full' }) };
+    const node = await startNode({
+      roles: ['placement', 'scheduler', 'conductor', 'cell:c1', 'compute:c1/h1'],
+      driver: ({ host }) => fakeDriver({ host: hostTree(host), clock, random: seededRandom(1) }),
+      bus,
+      logger: pino({ level: 'warn' }, { write: (line) => warned.push((JSON.parse(line) as { msg: string }).msg) }),
+      scheduler: { filters: [full], warmUpMs: 50 },
+    });
+    try {
+      await node.client.build({ id: 'waits', resources: { VCPU: 1 }, wait: { forMs: 200 } });
+      const { failure } = await node.client.ended('waits', { timeoutMs: 5_000 });
+      assert.match(failure?.message ?? '', /^waited .* in vain; at last: none of 1 host: 1 full;/);
+      assert.equal(warned, []);
+    } finally {
+      await node.stop();
+      await bus.close();
+    }
+  }
+});
+
 test.run();

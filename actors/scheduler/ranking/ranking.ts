@@ -158,8 +158,13 @@ export function lateFiltersOf(rankings: Rankings, request: Request): readonly As
 /** The same for requests that are ranked alike, and that the same late filters judge alike; null: that cannot be told. */
 export function rankedAlike(rankings: Rankings, request: Request): string | null {
   const { key, late } = askedBy(rankings, request);
-  if (!late.every(({ part }) => isPlain(part))) return null;
-  return JSON.stringify([key, late.map(({ filter, part }) => [filter.name, part])]);
+  try {
+    if (!late.every(({ part }) => isPlain(part))) return null;
+    return JSON.stringify([key, late.map(({ filter, part }) => [filter.name, part])]);
+  } catch {
+    // What anybody's filter goes by may go in a circle, or run code of his when it is read.
+    return null;
+  }
 }
 
 const ALL_HOSTS = Number.POSITIVE_INFINITY;
