@@ -16,6 +16,7 @@ import { CellwrightError } from './errors.ts';
 import { jetStreamJournals } from './journal/jetstream.ts';
 import type { Journal, Journals } from './journal/journal.ts';
 import { memoryJournals } from './journal/memory.ts';
+import { guardedJournal } from './journal/own-journal.ts';
 import { type NatsServer, startNatsServer } from './nats-server/server.ts';
 import type { NodeOptions } from './node-options.ts';
 import { jetStreamLeases } from './ownership/jetstream.ts';
@@ -111,7 +112,7 @@ function checkedJournal<R>(made: Journal<R>, owner: Address): Journal<R> {
   if (typeof (made as { then?: unknown }).then === 'function') throw bad('is a promise: it must be made at once');
   const lacking = JOURNAL_METHODS.find((method) => typeof made[method] !== 'function');
   if (lacking !== undefined) throw bad(`lacks the method '${lacking}'`);
-  return made;
+  return guardedJournal(made, owner);
 }
 
 interface Ports {
