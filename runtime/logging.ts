@@ -3,29 +3,28 @@
 
 import pino, { type Logger } from 'pino';
 
-/** What is written together to stderr, and kept while it cannot be written, bytes; what comes then is dropped. */
+/** What is kept while it cannot be written to stderr, bytes; what comes then is dropped. */
 const MAX_KEPT_BYTES = 1_000_000;
 const LEVELS = ['info', 'warn', 'error', 'fatal'] as const satisfies (keyof Logger)[];
 
 /** A logger that never fails: the given one, or one that writes warnings and errors to stderr, as JSON lines. */
 export function unfailingLogger(given: Logger | undefined): Logger {
   const logger: Logger = given ?? toStderr();
-  const unfailing: Logger = Object.create(logger);
+  const quiet: Logger = Object.create(logger);
   for (const level of LEVELS) {
-    unfailing[level] = (...said: readonly unknown[]): void => {
-      try {
-        const done: unknown = (logger[level] as (...said: readonly unknown[]) => unknown).apply(
-          logger,
-          said as unknown[],
-        );
-        // It may be anybody's code: one that writes by and by may fail by and by.
-        if (done instanceof Promise) done.catch(() => undefined);
-      } catch {
-        // There is nobody left to tell.
-      }
-    };
+    quiet[level] = unfailing((...said: readonly unknown[]) => Reflect.apply(logger[level], logger, said));
   }
-  return unfailing;
+  return quiet;
+}
+
+/** Tells somebody whose code may be anybody's, and who may fail at once or by and by: there is nobody left to tell of that. */
+export function unfailing<Said extends readonly unknown[]>(tell: (...said: Said) => unknown): (...said: Said) => void {
+  return (...said) => {
+    try {
+      const telling = tell(...said);
+      if (telling instanceof Promise) telling.catch(() => undefined);
+    } catch {}
+  };
 }
 
 function toStderr(): Logger {

@@ -9,6 +9,7 @@ import { createInterface } from 'node:readline';
 import { setTimeout as delay } from 'node:timers/promises';
 import { throwIfAborted, unlessAborted } from '../abortable.ts';
 import { CellwrightError, messageOf } from '../errors.ts';
+import { unfailing } from '../logging.ts';
 import { checkNatsServerOptions } from './checks.ts';
 import { type HeldFolder, holdFolder } from './data-folder.ts';
 import { findNatsServer } from './find.ts';
@@ -56,7 +57,8 @@ const STARTING = 'the start of the NATS server';
 export async function startNatsServer(chosen?: NatsServerOptions): Promise<NatsServer> {
   const options = chosen ?? {};
   checkNatsServerOptions(options);
-  const { log = () => {}, signal } = options;
+  const { signal } = options;
+  const log = unfailing(options.log ?? (() => {}));
   const binary = options.binary ?? ((await findNatsServer(signal)) ?? (await installNatsServer({ log, signal }))).path;
   throwIfAborted(signal, STARTING);
   const runDir = await mkdtemp(join(tmpdir(), 'cellwright-nats-'));

@@ -387,6 +387,19 @@ test('start - JetStream off, payload limit and configuration lines reach the ser
   }
 });
 
+test('start - one who is told its lines, and throws, ends nothing, and stop leaves nothing', async () => {
+  const ends: string[] = [];
+  const log = () => {
+    throw new Error('no room for this line');
+  };
+  const server = await startNatsServer({ log, onEnded: (why) => ends.push(why) });
+  process.kill(server.pid, 'SIGKILL');
+  await until('its end is told', () => ends.length > 0);
+  await server.stop();
+  assert.equal(ends, ['ended by SIGKILL']);
+  assert.not(existsSync(server.dataDir));
+});
+
 test('start - a port that is taken is told in the words of the server', async () => {
   const squatter = createServer().listen(0, '127.0.0.1');
   await once(squatter, 'listening');
