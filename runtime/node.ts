@@ -110,7 +110,7 @@ export async function startNode(options: NodeOptions): Promise<Node> {
   const heldUpBy = (address: Address) => hosting.heldUpBy(address);
   const asker = asking({ name, bus, clock, outbox, subjects, timeoutMs, heldUpBy, onError });
   const maxMailbox = options.maxMailbox ?? DEFAULT_MAX_MAILBOX;
-  const leases = leasesOf(options, { nats, subjects, ttlMs: leaseTtlMs });
+  const leases = leasesOf(options, { nats, subjects, ttlMs: leaseTtlMs, clock });
   const hosting = hostingOf({
     name,
     bus,

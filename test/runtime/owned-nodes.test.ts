@@ -1,6 +1,7 @@
 // Area: nodes that own. Several nodes of one process with leases in memory: each actor has one owner, the others stand
 // by and say so, and take over with everything that was recorded.
 
+import pino from 'pino';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { memoryServer } from '../../runtime/bus/memory.ts';
@@ -9,12 +10,14 @@ import { fakeDriver } from '../../runtime/drivers/fake.ts';
 import { memoryJournals } from '../../runtime/journal/memory.ts';
 import { type Node, startNode } from '../../runtime/node.ts';
 import { memoryLeases } from '../../runtime/ownership/memory.ts';
+import { sleep } from '../../runtime/pause.ts';
 import { seededRandom } from '../../runtime/random.ts';
 import { subjectsOf } from '../../runtime/subjects.ts';
 import { virtualClock } from '../../runtime/virtual-clock.ts';
 import { failureOf, settled } from '../support/until.ts';
 
 const test = suite('nodes that own');
+const logger = pino({ level: 'silent' });
 const OWNERS = ['placement', 'conductor', 'cell:c1'];
 
 function rig(options: { snapshotEvery?: number } = {}) {
@@ -204,6 +207,26 @@ test('nodes - owners in memory keep a snapshot and the records after it, not all
     const [kept, all] = [[...records].length, recorded[owner]?.records ?? 0];
     assert.ok(kept < all / 2, `${owner}: ${kept} of ${all} records`);
   }
+});
+
+test('nodes - leases of the caller that do not answer for a while hold a node up no longer, and it can be stopped', async () => {
+  const { start, client, done, clock } = rig();
+  const own = memoryLeases({ clock });
+  let isAway = false;
+  const leases = {
+    ...own,
+    write: (...said: Parameters<typeof own.write>) => (isAway ? new Promise<never>(() => {}) : own.write(...said)),
+  };
+  const host = { name: 'h1', inventories: { VCPU: { total: 8 } } };
+  const driver = () => fakeDriver({ host, clock, random: seededRandom('h1'), buildMs: { min: 1, max: 5 } });
+  const node = await start('only', [...OWNERS, 'scheduler', 'compute:c1/h1'], { driver, leases, logger });
+  isAway = true;
+  await done(sleep(clock, 5_000));
+  isAway = false;
+  await done(client.build({ id: 'web', resources: { VCPU: 1 } }));
+  assert.is((await done(client.ended('web', { timeoutMs: 10_000 }))).state, 'active');
+  isAway = true;
+  await done(node.stop());
 });
 
 test.run();
