@@ -140,7 +140,6 @@ export async function shardsFor(
   return patiently(() => settle({ bus: nats, subjects, replicas }, wanted), { clock, what, onError });
 }
 
-/** Leases `jetstream` without NATS are refused before. */
 /** Leases of the caller's own: what they do not answer in time is tried again, as where a server does not answer. */
 function inTime(own: Leases, timeoutMs: number, clock: Clock): Leases {
   async function answered<Answer>(address: Address, ask: () => Promise<Answer>): Promise<Answer> {
@@ -155,6 +154,7 @@ function inTime(own: Leases, timeoutMs: number, clock: Clock): Leases {
   };
 }
 
+/** Leases `jetstream` without NATS are refused before. */
 export function leasesOf(
   { journals, leases, replicas = 1 }: NodeOptions,
   { nats, subjects, ttlMs, clock }: { nats: NatsBus | undefined; subjects: Subjects; ttlMs: number; clock: Clock },
