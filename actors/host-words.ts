@@ -31,3 +31,13 @@ export function hostStateWords(
   if (state === 'down') return `${words}${when}, and ${disabledWords(reason)}`;
   return reason === BY_OPERATOR ? `${words} ${reason}${when}` : `${words}${when}: ${reason}`;
 }
+
+/** What is said after the state of a host that is away, of which a rest is not over. */
+export const thenAsideWords = (until: string): string => `when it comes back it is set aside until ${until}`;
+
+/** `13:22:39Z`: it may be read much later. */
+export function timeOfDay(at: number): string {
+  const seconds = Math.ceil(at / 1_000);
+  const parts = [(seconds / 3_600) % 24, (seconds / 60) % 60, seconds % 60];
+  return `${parts.map((one) => String(Math.floor(one)).padStart(2, '0')).join(':')}Z`;
+}

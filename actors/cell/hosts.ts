@@ -179,7 +179,9 @@ export function viewOfHost(entry: Host): HostState {
   };
   if (state === 'aside') return { host, provider, state: 'set-aside', ...rest, ...told };
   const isAlsoDisabled = disabledReason !== null && isAway(entry);
-  const also = isAlsoDisabled ? { disabled: true as const } : {};
+  // Whoever enables a host ends its rest, too.
+  const isAside = rest !== null && disabledReason === null && isAway(entry);
+  const also = isAlsoDisabled ? { disabled: true as const } : isAside ? { asideUntil: rest.until } : {};
   if (state === 'fenced') return { host, provider, state, reason: fencedWords(entry), ...also, ...told };
   return { host, provider, state, ...(disabledReason === null ? {} : { reason: disabledReason }), ...also, ...told };
 }

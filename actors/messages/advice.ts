@@ -67,6 +67,9 @@ export const Advice = Type.Object({
   partly: Type.Optional(Type.Literal(true)),
   /** So many of the hosts that have to come back are disabled, too, and have to be enabled. */
   disabled: Type.Optional(Type.Integer()),
+  /** So many of them are set aside when they are back, and until when the last of those is, ms since the epoch. */
+  setAside: Type.Optional(Type.Integer()),
+  asideUntil: Type.Optional(Type.Number()),
   /** When the first of those hosts comes back by itself, ms since the epoch. */
   until: Type.Optional(Type.Number()),
   /**
@@ -160,6 +163,17 @@ function silentWords({ silentCells = [], silentShards = [], silent }: Advice): s
   return `, but not without hosts of ${which}`;
 }
 
+/** What is done about hosts that are away when they are back: ` and disabled`, `, 1 of them set aside until 13:22:39Z, too`. */
+function thenWords({ disabled, setAside, asideUntil = 0, needed = 1 }: Advice, till: (at: number) => string): string {
+  if (disabled === needed) return ' and disabled';
+  if (setAside === needed) return ` and set aside ${till(asideUntil)}`;
+  const some = [
+    ...(disabled === undefined ? [] : [`${disabled} of them disabled`]),
+    ...(setAside === undefined ? [] : [`${setAside} of them set aside ${till(asideUntil)}`]),
+  ];
+  return some.length === 0 ? '' : `, ${some.join(' and ')}, too`;
+}
+
 function changeWords(advice: Advice, till: (at: number) => string): string {
   const { code, group = '', about = '', from = 0, to = 0, hosts, instances, partly, until, host, failed } = advice;
   const { needed, named: told = [], instancesTogether, groups } = advice;
@@ -234,9 +248,7 @@ function changeWords(advice: Advice, till: (at: number) => string): string {
     case 'another-cell':
       return `outside cell ${about} it would have had ${many} to go to`;
     case 'host-state': {
-      const areAllDisabled = advice.disabled !== undefined && advice.disabled === (needed ?? 1);
-      const some = advice.disabled === undefined ? '' : `, ${advice.disabled} of them disabled, too`;
-      const state = `${about.replace('-', ' ')}${areAllDisabled ? ' and disabled' : some}`;
+      const state = `${about.replace('-', ' ')}${thenWords(advice, till)}`;
       const when = until === undefined ? '' : ` ${till(until)}`;
       const inAll = hosts === 1 ? '' : ` (one of ${least}${hosts} such hosts)`;
       const are = `that ${hosts === 1 ? 'is' : 'are'} ${state}`;

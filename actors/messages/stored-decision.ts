@@ -115,6 +115,8 @@ export const StoredDecision = Type.Object({
   ),
   /** `disabled` of `groupHeld`. */
   off: Type.Optional(Type.Literal(true)),
+  /** `asideUntil` of `groupHeld`. */
+  rest: Type.Optional(Type.Number()),
   /** `freedBy` of `groupHeld`, where it is not both. */
   free: Type.Optional(Type.Array(Type.String())),
   /** `onNamed`. */
@@ -329,11 +331,13 @@ function runsOutFields({ instances, of, hosts, classes, rules = [] }: Told<RunsO
   ];
 }
 
-function heldFields({ group, cell, host, state, disabled, members, named, freedBy }: Told<GroupHeld>): string[] {
+function heldFields(told: Told<GroupHeld>): string[] {
+  const { group, cell, host, state, disabled, asideUntil, members, named, freedBy } = told;
   const held = `"held":${JSON.stringify([group, `${cell}/${host}`, state, members, named])}`;
   return [
     held,
     ...(disabled === true ? ['"off":true'] : []),
+    ...(asideUntil === undefined ? [] : [`"rest":${asideUntil}`]),
     ...(freedBy?.length === 1 ? [`"free":${JSON.stringify(freedBy)}`] : []),
   ];
 }
@@ -373,7 +377,7 @@ function brief(value: number): number {
 }
 
 export function unpackDecision(stored: StoredDecision): Decision {
-  const { r, k, d, o, y, z, like, p, out, held, free, on, g, m, w, i, s, u, e } = stored;
+  const { r, k, d, o, y, z, like, p, out, held, on, g, m, w, i, s, u, e } = stored;
   const messages = new Map(d);
   return {
     at: stored.at,
@@ -402,7 +406,7 @@ export function unpackDecision(stored: StoredDecision): Decision {
         ...{ about, asked, most },
         ...(onOne === undefined ? {} : { onOne: true as const }),
       })),
-      groupHeld: held && heldOf(held, free, stored.off),
+      groupHeld: held && heldOf(held, stored),
       onNamed: on && { told: on.map((one) => ({ ...placeOf(one[0]), ...onNamedOf(one) })) },
       chosen: g === undefined ? undefined : placeOf(g),
     }),
@@ -438,13 +442,12 @@ function runsOutOf(out: StoredDecision['out'], byRules: StoredDecision['rules'])
 
 function heldOf(
   [group, where, state, members, named]: NonNullable<StoredDecision['held']>,
-  free: StoredDecision['free'],
-  disabled: StoredDecision['off'],
+  { free, off: disabled, rest: asideUntil }: StoredDecision,
 ): GroupHeld {
   // Of a later version nothing may be known of what frees it.
   const known = free?.filter((one) => one === 'host' || one === 'members') ?? [];
   const freedBy = known.length > 0 ? known : ['host' as const, 'members' as const];
-  return { group, ...placeOf(where), state, ...present({ disabled }), members, named, freedBy };
+  return { group, ...placeOf(where), state, ...present({ disabled, asideUntil }), members, named, freedBy };
 }
 
 function placeOf(text: string): { cell: string; host: string } {

@@ -1,6 +1,7 @@
 // The end of a request that has no host: it is parked, if it may wait, or else the asker is told. Either way it is said why,
 // with what would have let it fit, as far as that is known of the hosts as they stand when it is told.
 
+import { timeOfDay } from '../host-words.ts';
 import type { Advice } from '../messages/advice.ts';
 import { adviceWords, NO_CHANGE_KNOWN } from '../messages/advice.ts';
 import { clipped, MAX_REASON_LENGTH } from '../messages/common.ts';
@@ -236,13 +237,6 @@ function adviceFor(advice: readonly Advice[], found: Found | null): string {
   if (told.length > 0) return told.map((one) => `; ${adviceWords(one, till)}`).join('');
   const { standing: surveyed } = found ?? {};
   return surveyed === undefined || surveyed.hosts === 0 || surveyed.times > 0 ? '' : `; ${NO_CHANGE_KNOWN}`;
-}
-
-/** `13:22:39Z`: it may be read much later. */
-function timeOfDay(at: number): string {
-  const seconds = Math.ceil(at / 1_000);
-  const parts = [(seconds / 3_600) % 24, (seconds / 60) % 60, seconds % 60];
-  return `${parts.map((one) => String(Math.floor(one)).padStart(2, '0')).join(':')}Z`;
 }
 
 /** Names may be long and many, and so may aggregates be that advice names; what stands in the way is said all the same. */

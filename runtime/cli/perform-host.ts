@@ -1,7 +1,7 @@
 // Performs what `cellwright host` was asked for, by the API.
 
 import { likeWords, mostLike } from '../../actors/alike.ts';
-import { disabledWords } from '../../actors/host-words.ts';
+import { disabledWords, thenAsideWords } from '../../actors/host-words.ts';
 import type { HostState } from '../../actors/messages/scheduler.ts';
 import { present } from '../../actors/present.ts';
 import { allPages } from '../audit/pages.ts';
@@ -133,9 +133,10 @@ function setWords({ cell, host, state, disabled }: HostAnswer, what: Setting): s
 }
 
 /** `h1  set-aside until 2026-03-01T10:31:07.000Z: 5 builds in a row failed ...` */
-export function lineOf({ host, state, reason, until }: HostState): string {
+export function lineOf({ host, state, reason, until, asideUntil }: HostState): string {
   const till = until === undefined ? '' : ` until ${new Date(until).toISOString()}`;
-  if (reason === undefined) return `${host}  ${state}${till}`;
+  const then = asideUntil === undefined ? '' : `; ${thenAsideWords(new Date(asideUntil).toISOString())}`;
+  if (reason === undefined) return `${host}  ${state}${till}${then}`;
   const why = oneLine(reason);
-  return `${host}  ${state}${till}${state === 'down' ? `, and ${disabledWords(why)}` : `: ${why}`}`;
+  return `${host}  ${state}${till}${state === 'down' ? `, and ${disabledWords(why)}` : `: ${why}`}${then}`;
 }

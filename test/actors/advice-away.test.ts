@@ -75,6 +75,50 @@ test('scheduler - those that only have to come back are named, and others with t
   );
 });
 
+test('scheduler - of hosts that are down and were set aside it is said until when they are, and others come before them', () => {
+  const spec = { groups: [{ name: '', resources: { VCPU: 2 } }], groupPolicy: 'none' as const };
+  const resting = (host: string, asideUntil: number) => ({ host, state: 'down' as const, asideUntil });
+  const alone = viewOf(resting('a', 9_000));
+  const [first] = survey(alone, spec, 1).advice;
+  assert.equal(first, {
+    code: 'host-state',
+    about: 'down',
+    hosts: 1,
+    host: 'c1/a',
+    setAside: 1,
+    asideUntil: 9_000,
+  });
+  assert.is(words(first as Advice), 'with c1/a, which is down and set aside until 9000, it would fit');
+  assert.match(
+    whyNone({ rankings, view: alone }, { spec: { ...spec, tree: { oneOf: ['p-a'] } } }),
+    /host 'a' is down; when it comes back it is set aside until 00:00:09Z/,
+  );
+  learnHost(alone, 'c1', { host: 'a', provider: 'p-a', state: 'down' });
+  assert.is(survey(alone, spec, 1).advice[0]?.setAside, undefined, 'its time is over');
+
+  const view = viewOf(
+    resting('a', 9_000),
+    resting('b', 7_000),
+    { host: 'c', has: { VCPU: 2 }, state: 'down' },
+    { host: 'd', state: 'down', reason: 'new disk' },
+  );
+  const told = (count: number) => survey(view, spec, count).advice.map(words)[0];
+  assert.is(told(1), 'with c1/c, which is down, it would fit');
+  assert.is(
+    told(4),
+    'with c1/b, which is down and set aside until 7000, all 4 instances would fit (one of 3 such hosts)',
+  );
+  assert.is(told(8), 'with 2 of 3 hosts that are down and set aside until 9000 (c1/b, c1/a) all 8 instances would fit');
+  assert.is(
+    told(9),
+    'with 3 hosts that are down, 2 of them set aside until 9000, too (c1/b, c1/a, c1/c) all 9 instances would fit',
+  );
+  assert.is(
+    told(13),
+    'with 4 hosts that are down, 1 of them disabled and 2 of them set aside until 9000, too (c1/b, c1/a, c1/d, c1/c) all 13 instances would fit',
+  );
+});
+
 test('scheduler - those with most room are named first, but those before that come back first by themselves', () => {
   const view = viewOf(
     { host: 'a', has: { VCPU: 2 }, state: 'disabled' },

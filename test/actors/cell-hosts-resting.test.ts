@@ -108,6 +108,35 @@ test('hosts - one whose builds are not answered is set aside as soon, and rests 
   assert.is(resting.stateOf('h1'), 'up');
 });
 
+test('hosts - of one that goes down while it is set aside it is told until when it still is, if it is not disabled', () => {
+  const { on, fail, silence, hostOf } = desk(['h1', 'h2'], { failuresBeforeAside: 2 });
+  for (const _ of [1, 2]) fail('h1');
+  const { until = 0 } = hostOf('h1');
+  silence('h1');
+  const standsAs = () => {
+    const { state, until: byItself, asideUntil, disabled } = hostOf('h1');
+    return [state, byItself, asideUntil, disabled];
+  };
+  assert.equal(standsAs(), ['down', undefined, until, undefined]);
+  on.tell({ type: 'set-host', ask: 1, host: 'h1', enabled: false });
+  assert.equal(standsAs(), ['down', undefined, undefined, true], 'it rests no longer when it is enabled');
+  on.tell({ type: 'set-host', ask: 2, host: 'h1', enabled: true });
+  assert.equal(standsAs(), ['down', undefined, undefined, undefined]);
+
+  const other = desk(['h1', 'h2'], { failuresBeforeAside: 2 });
+  for (const _ of [1, 2]) other.fail('h1');
+  other.silence('h1');
+  other.fence('h1');
+  assert.is(other.hostOf('h1').asideUntil, until);
+  const told = Array.from({ length: 8 }, () => {
+    other.on.tell({ type: 'alive', host: 'h2', incarnation: 'life-1' });
+    const turns = other.on.pass(5_000).flatMap((turned) => sentOf(turned, 'hosts-changed'));
+    return turns.flatMap(({ message }) => message.hosts);
+  }).flat();
+  const last = told.findLast(({ host }) => host === 'h1');
+  assert.equal([last?.state, last?.asideUntil], ['fenced', undefined], 'that its time is over is told');
+});
+
 test('hosts - when most of them fail the fault is not theirs: only a share is set aside', () => {
   for (const [count, most] of [
     [1, 0],

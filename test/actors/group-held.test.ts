@@ -96,6 +96,16 @@ test('held groups - of a host that is down and disabled it is said that it has t
   assert.is(told?.disabled, true);
 });
 
+test('held groups - of a host that is down and was set aside it is said that it takes nothing until its time is over', () => {
+  const on = held(2);
+  on.tellHost({ host: 'h1', state: 'down', asideUntil: 9_000 });
+  const { reason, held: told } = failureOn(on, specOf(1));
+  const until =
+    'until that host is back (not before 00:00:09Z: it is set aside, too), or is fenced and they are deleted';
+  assert.ok(reason.includes(`c1/h1, which is down, by db-0 and db-1, ${until}; `), reason);
+  assert.is(told?.asideUntil, 9_000);
+});
+
 test('held groups - of many members some are named, the rest are counted', () => {
   const { reason, held: told } = failureOn(held(7), specOf(1));
   assert.match(reason, /, by db-0, db-1, db-2, db-3, db-4 and 2 more, until /);

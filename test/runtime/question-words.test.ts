@@ -449,6 +449,8 @@ test('words - in a list of hosts what a driver said on several lines stands in o
   assert.is(lineOf(host), 'h1  set-aside until 1970-01-01T00:00:00.000Z: no disk is left');
   const down = { host: 'h2', provider: 'p', state: 'down' as const, reason: 'new\ndisk', disabled: true as const };
   assert.is(lineOf(down), 'h2  down, and disabled: new disk');
+  const rests = { host: 'h3', provider: 'p', state: 'down' as const, asideUntil: 0 };
+  assert.is(lineOf(rests), 'h3  down; when it comes back it is set aside until 1970-01-01T00:00:00.000Z');
 });
 
 test('words - of a host that is not up that is said, also where the instance is on it', () => {

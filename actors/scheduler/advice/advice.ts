@@ -177,13 +177,19 @@ function emptiedTold(
 }
 
 /** How the hosts are told that are to come back: the one, or the first of several. */
-function whichOf(back: readonly Away[]): Pick<Advice, 'host' | 'named' | 'needed' | 'disabled' | 'until'> {
+function whichOf(
+  back: readonly Away[],
+): Pick<Advice, 'host' | 'named' | 'needed' | 'disabled' | 'setAside' | 'asideUntil' | 'until'> {
   const [first] = back;
   const { host, until } = first ?? {};
   const disabled = back.filter(({ isDisabled }) => isDisabled).length || undefined;
-  if (back.length === 1) return present({ host, disabled, until });
+  const resting = back.flatMap(({ asideUntil }) => asideUntil ?? []);
+  const setAside = resting.length || undefined;
+  const asideUntil = setAside === undefined ? undefined : Math.max(...resting);
+  const then = present({ disabled, setAside, asideUntil, until });
+  if (back.length === 1) return { ...present({ host }), ...then };
   const named = back.slice(0, MAX_HOSTS_NAMED).map((one) => one.host);
-  return { needed: back.length, named, ...present({ disabled, until }) };
+  return { needed: back.length, named, ...then };
 }
 
 /** The change that asks least first; of those that ask as much, the same one whichever host is looked at first. */

@@ -27,12 +27,12 @@ import { add, roomOn, rootOfTree, silencedOf } from './rooms.ts';
 export function considerAway(adviser: Adviser, host: ViewHost, tree: readonly Provider[]): void {
   const times = roomOn(adviser, adviser.spec, tree);
   if (times === 0) return;
-  const { state, disabled } = host;
+  const { state, disabled, until, asideUntil } = host;
   // Those that are set aside come back by themselves; the others need an operator.
   const cost = state === 'set-aside' ? 0.4 : 0.8;
   const change = { advice: { code: 'host-state' as const, about: state }, cost };
   const { room, away } = roomsWith(adviser, change);
-  away.push({ host: `${host.cell}/${host.host}`, times, until: host.until, isDisabled: disabled === true });
+  away.push({ host: `${host.cell}/${host.host}`, times, until, isDisabled: disabled === true, asideUntil });
   add(room, times, silencedOf(adviser, tree));
 }
 

@@ -73,21 +73,25 @@ export interface Away {
   readonly until?: number | undefined;
   /** It is disabled, too, and has to be enabled when it is back. */
   readonly isDisabled: boolean;
+  /** It is set aside until then if it is back before, ms since the epoch. */
+  readonly asideUntil?: number | undefined;
 }
 
 /**
- * As many as are enough: of those that only have to come back, or, where these are too few, of all; and of how many they
- * are. The first to come back by themselves, or else those with most room, and of those that have as much first those that need
- * not be enabled.
+ * As many as are enough: of those that only have to come back, or, where these are too few, of those too that are set aside
+ * then, or of all; and of how many they are. The first to come back by themselves, or else those with most room, and of those
+ * that have as much first those that need not be enabled, and those that rest no longer.
  */
 export function fewestBack(
   away: readonly Away[],
   before: Room,
   isEnough: (room: Room) => boolean,
 ): { back: Away[]; of: number } {
-  const others = away.filter(({ isDisabled }) => !isDisabled);
-  const back = firstBack(others, before, isEnough);
-  if (back.length > 0) return { back, of: others.length };
+  const enabled = away.filter(({ isDisabled }) => !isDisabled);
+  for (const some of [enabled.filter(({ asideUntil }) => asideUntil === undefined), enabled]) {
+    const back = firstBack(some, before, isEnough);
+    if (back.length > 0) return { back, of: some.length };
+  }
   return { back: firstBack(away, before, isEnough), of: away.length };
 }
 
@@ -100,6 +104,7 @@ function firstBack(away: readonly Away[], before: Room, isEnough: (room: Room) =
         (one.until ?? 0) - (other.until ?? 0) ||
         other.times - one.times ||
         Number(one.isDisabled) - Number(other.isDisabled) ||
+        (one.asideUntil ?? 0) - (other.asideUntil ?? 0) ||
         (one.host < other.host ? -1 : 1),
     );
   const room = { ...before };

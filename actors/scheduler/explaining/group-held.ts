@@ -1,6 +1,7 @@
 // A group that keeps together, and is on a host that takes no more: all that join it have no host until that host is back,
 // or the members are gone. What is said of it names them.
 
+import { timeOfDay } from '../../host-words.ts';
 import type { Advice } from '../../messages/advice.ts';
 import type { RequestSpec } from '../../messages/common.ts';
 import type { GroupHeld } from '../../messages/decision.ts';
@@ -40,8 +41,8 @@ export function groupHeld(
   const host = view.hosts.get(root);
   const members = toldOn(view.groups, group.id, root);
   if (host === undefined || host.state === 'up' || members === 0 || others.length > 0) return undefined;
-  const { cell, state, disabled } = host;
-  const place = { cell, host: host.host, state, ...present({ disabled }) };
+  const { cell, state, disabled, asideUntil } = host;
+  const place = { cell, host: host.host, state, ...present({ disabled, asideUntil }) };
   return { group: nameOf(group), ...place, members, named: [], freedBy };
 }
 
@@ -74,11 +75,12 @@ export function membersTold(work: Work, { ask, members = [] }: Pick<Located, 'as
 
 /** `instance group 'db' is held on c1/h1, which is down, by db-0 and db-1, until that host is back, or is fenced and they are deleted`. */
 export function heldWords(held: GroupHeld): string {
-  const { group, cell, host, state, disabled, members: told, named, freedBy = ['host', 'members'] } = held;
+  const { group, cell, host, state, disabled, asideUntil, members: told, named, freedBy = ['host', 'members'] } = held;
   // Those that are named are told later than how many there are.
   const members = Math.max(told, named.length);
   const where = `instance group '${group}' is held on ${cell}/${host}, which is ${state.replace('-', ' ')}${disabled === true ? ' and disabled' : ''}`;
-  const back = state === 'disabled' ? 'enabled' : disabled === true ? 'back and enabled' : 'back';
+  const rested = asideUntil === undefined ? '' : ` (not before ${timeOfDay(asideUntil)}: it is set aside, too)`;
+  const back = state === 'disabled' ? 'enabled' : disabled === true ? 'back and enabled' : `back${rested}`;
   const gone = members === 1 ? 'it is deleted' : 'they are deleted';
   const until = [
     ...(freedBy.includes('host') ? [`that host is ${back}`] : []),

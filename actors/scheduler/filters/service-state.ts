@@ -1,6 +1,6 @@
 // Only a host whose compute is up and in service is offered instances.
 
-import { hostStateWords } from '../../host-words.ts';
+import { hostStateWords, thenAsideWords, timeOfDay } from '../../host-words.ts';
 import type { HostFacts } from '../view/host-facts.ts';
 import type { Filter } from './filter.ts';
 
@@ -15,6 +15,12 @@ export const serviceState: Filter = {
 };
 
 /** `host 'h1' is set aside: 5 builds in a row failed`. */
-export function stateWords({ host, state, reason }: Pick<HostFacts, 'host' | 'state' | 'reason'>): string {
-  return `host '${host}' is ${hostStateWords({ state, reason })}`;
+export function stateWords({
+  host,
+  state,
+  reason,
+  asideUntil,
+}: Pick<HostFacts, 'host' | 'state' | 'reason' | 'asideUntil'>): string {
+  const then = asideUntil === undefined ? '' : `; ${thenAsideWords(timeOfDay(asideUntil))}`;
+  return `host '${host}' is ${hostStateWords({ state, reason })}${then}`;
 }

@@ -14,6 +14,8 @@ export interface HostFacts {
   readonly reason?: string | undefined;
   /** When it comes back into service by itself, ms since the epoch. */
   readonly until?: number | undefined;
+  /** Of one that is away: until when it is set aside if it is back before that, ms since the epoch. */
+  readonly asideUntil?: number | undefined;
   /** The tree of its providers, the root first. */
   readonly tree: readonly Provider[];
   /** The traits of the host itself; its devices may have others. */

@@ -11,7 +11,7 @@ import { promise } from './promises.ts';
 import { noteChange, type View, type ViewHost } from './view.ts';
 
 export function learnHost(view: View, cell: string, told: HostState): void {
-  const { host, provider: root, state, reason, failures, stats = NO_STATS, until } = told;
+  const { host, provider: root, state, reason, failures, stats = NO_STATS, until, asideUntil } = told;
   const disabled = comesBackDisabled(told) || undefined;
   const known = view.hosts.get(root);
   const isSame =
@@ -22,10 +22,11 @@ export function learnHost(view: View, cell: string, told: HostState): void {
     known.reason === reason &&
     known.disabled === disabled &&
     known.until === until &&
+    known.asideUntil === asideUntil &&
     known.failures?.weight === failures?.weight &&
     known.failures?.at === failures?.at;
   if (isSame && sameStats(known.stats, stats)) return;
-  view.hosts.set(root, { cell, host, root, state, reason, disabled, stats, failures, until });
+  view.hosts.set(root, { cell, host, root, state, reason, disabled, asideUntil, stats, failures, until });
   if (known?.cell !== cell) {
     count(view, cell, 1);
     if (known !== undefined) count(view, known.cell, -1);
@@ -84,13 +85,13 @@ export function forgetUnlistedHosts(view: View, listed: ReadonlySet<string>, cel
 /** What filters and weighers see of a host. */
 export function factsOf(
   view: View,
-  { cell, host, root, state, reason, until, stats, failures }: ViewHost,
+  { cell, host, root, state, reason, until, asideUntil, stats, failures }: ViewHost,
   tree: readonly Provider[],
 ): HostFacts {
   const { traits, aggregates } = tree[0] as Provider;
   const { now } = view;
   const counts = counted(view, root, stats);
-  return { cell, host, state, reason, until, tree, traits, aggregates, stats: counts, failures, now };
+  return { cell, host, state, reason, until, asideUntil, tree, traits, aggregates, stats: counts, failures, now };
 }
 
 /** What a host does, with what placement and this scheduler know of beside its cell's word. */
