@@ -13,6 +13,7 @@ import type { Claim, ProviderSpec, Refusal } from '../../actors/messages/placeme
 import { refusalOfClaim, unmet } from '../../actors/placement/conditions.ts';
 import { placement } from '../../actors/placement/placement.ts';
 import { adjustUse, makeProvider, type Provider } from '../../actors/placement/providers.ts';
+import { misfitsOf } from '../../actors/scheduler/explaining/all-obstacles.ts';
 import { misfitOf } from '../../actors/scheduler/ranking/misfit.ts';
 import { treeOf } from '../../actors/scheduler/view/view.ts';
 import type { Allocation } from '../../machines/instance-build.ts';
@@ -422,6 +423,40 @@ test('search - the unnamed group leaves what a named group cannot do without', (
     resourceClass: 'VCPU',
     short: 1,
   });
+});
+
+test('search - a trait that none has is told before how much all groups lack, which is counted as if it were not required', () => {
+  const tree = viewOf([
+    provider('h', null),
+    provider('n0', 'h', { MEMORY_MB: 100 }),
+    provider('n1', 'h', { MEMORY_MB: 100 }),
+    provider('g0', 'n0', { VGPU: 4 }),
+    provider('g1', 'n1', { VGPU: 4 }),
+  ]);
+  for (const [at, used] of [
+    [3, 4],
+    [4, 3],
+  ] as const) {
+    adjustUse(tree[at] as Provider, { VGPU: used }, 1);
+  }
+  const gpu = (name: string, conditions: Partial<ResourceGroup>) => ({ name, resources: { VGPU: 2 }, ...conditions });
+  const asking = (conditions: Partial<ResourceGroup>): RequestSpec => ({
+    groups: [{ name: 'mem', resources: { MEMORY_MB: 50 } }, gpu('a', conditions), gpu('b', conditions)],
+    groupPolicy: 'none',
+    sameSubtree: [['mem', 'a']],
+  });
+  const told = (spec: RequestSpec, count = 1) => misfitsOf(spec, tree, count).all.map(({ message }) => message);
+  const lacking = "4 VGPU, which the groups ask together, exceed the most that they can have on 'h': 1 (short by 3)";
+  assert.equal(told(asking({})), [lacking]);
+  assert.equal(told(asking({ required: ['HW_GPU_API_VULKAN'] })), [
+    "provider 'g1' lacks the required trait HW_GPU_API_VULKAN",
+    lacking,
+  ]);
+  const one: RequestSpec = { groups: [gpu('a', { required: ['HW_GPU_API_VULKAN'] })], groupPolicy: 'none' };
+  assert.equal(told(one, 3), [
+    "6 VGPU, which 3 instances ask together, exceed the most that they can have on 'h': 1 (short by 5)",
+    "provider 'g0' lacks the required trait HW_GPU_API_VULKAN",
+  ]);
 });
 
 test('search - where there is enough in all, the reason is the group that finds no room beside the others', () => {

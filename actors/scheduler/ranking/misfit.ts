@@ -171,8 +171,27 @@ function inAll(alone: Refusal, spec: RequestSpec, tree: readonly Provider[]): Re
   const { code, short, resourceClass } = alone;
   if (short === undefined || resourceClass === undefined || !isAskedTwice(spec, resourceClass)) return alone;
   if (code === 'unit-constraint' && !isOfMaximum(alone, spec, tree)) return alone;
+  const barred = barredFrom(resourceClass, spec, tree);
+  if (barred !== null) return barred;
   const lack = lackOf(resourceClass, spec, tree);
   return lack.short > short ? shortTogether(code, resourceClass, lack, tree) : alone;
+}
+
+/**
+ * What one that asks for a class requires, and no provider that has it: with that it can have nothing of it, however much is
+ * free, so how much all of them lack is not to be counted before.
+ */
+function barredFrom(resourceClass: string, spec: RequestSpec, tree: readonly Provider[]): Refusal | null {
+  const root = tree[0] as Provider;
+  for (const { choice } of planOf(spec).askers.get(resourceClass) ?? []) {
+    if (choice.ofEach === null) continue;
+    const nearest = nearestTo(choice, tree);
+    // Of those that have all that it asks for, the ones that may serve it are nearer than all others.
+    if (nearest === null || isMet(choice, nearest, root)) continue;
+    const hasAll = choice.demands.every((demand) => nearest.stocks.has(demand.resourceClass));
+    if (hasAll) return unmet(choice.ofEach, [nearest], root);
+  }
+  return null;
 }
 
 /** Whether what is refused is too much of a class, rather than too little or between two steps. */
@@ -212,11 +231,15 @@ export function lackOf(resourceClass: string, spec: RequestSpec, tree: readonly 
   const askers = planOf(spec).askers.get(resourceClass) ?? [];
   for (const { choice, amount, times: timesInOne } of askers) {
     const times = timesInOne * count;
+    // Where none may serve it that is told by itself: more of the class would not help, and is not what is lacking.
+    const isAnyMet = tree.some(
+      ({ stocks }, at) => stocks.has(resourceClass) && isMet(choice, tree[at] as Provider, root),
+    );
     let most = 0;
     for (let place = 0; place < tree.length; place += 1) {
       const provider = tree[place] as Provider;
       const stock = provider.stocks.get(resourceClass);
-      if (stock === undefined || !isMet(choice, provider, root)) continue;
+      if (stock === undefined || (isAnyMet && !isMet(choice, provider, root))) continue;
       stocks.add(stock);
       const room = roomOf(stock, count);
       rooms[place] = room;
