@@ -159,6 +159,44 @@ test('scheduler - those with most room are named first, but those before that co
   );
 });
 
+test('scheduler - no host is to come back that is not needed, and where fewer of another state are enough those are told first', () => {
+  const spec = { groups: [{ name: '', resources: { VCPU: 2 } }], groupPolicy: 'none' as const };
+  const told = (view: View, count: number) => survey(view, spec, count).advice.map(words);
+  const view = viewOf(
+    { host: 'a', has: { VCPU: 2 } },
+    { host: 'b', has: { VCPU: 2 } },
+    { host: 'c', has: { VCPU: 6 } },
+  );
+  for (const [host, until] of [
+    ['a', 3_000],
+    ['b', 4_000],
+    ['c', 5_000],
+  ] as const) {
+    learnHost(view, 'c1', { host, provider: `p-${host}`, state: 'set-aside', until });
+  }
+  assert.equal(told(view, 2), [
+    'with 2 of 3 hosts that are set aside (c1/a, c1/b), the first until 3000, both instances would fit',
+  ]);
+  assert.equal(told(view, 3), [
+    'with c1/c, which is set aside until 5000, all 3 instances would fit (one of 3 such hosts)',
+  ]);
+  assert.equal(told(view, 4), [
+    'with 2 of 3 hosts that are set aside (c1/a, c1/c), the first until 3000, all 4 instances would fit',
+  ]);
+
+  const down = ['d', 'e', 'f'].map((host) => ({ host, has: { VCPU: 2 }, state: 'down' as const }));
+  const disabled = { host: 'g', has: { VCPU: 4 }, state: 'disabled' as const };
+  assert.equal(told(viewOf(...down, disabled), 2), [
+    'with c1/g, which is disabled, both instances would fit',
+    'with 2 of 3 hosts that are down (c1/d, c1/e) both instances would fit',
+  ]);
+  const off = ['d', 'e'].map((host) => ({ host, has: { VCPU: 4 }, state: 'down' as const, reason: 'new disk' }));
+  assert.equal(told(viewOf(...off, disabled), 2), [
+    'with c1/g, which is disabled, both instances would fit',
+    'with c1/d, which is down and disabled, both instances would fit (one of 2 such hosts)',
+  ]);
+});
+
 test('scheduler - of hosts that are away, the first to come back or the one with most room is named', () => {
   const view = viewOf(
     { host: 'a', has: { VCPU: 2 }, state: 'disabled' },

@@ -3,7 +3,7 @@
 // all hosts together.
 
 import type { Advice } from '../../messages/advice.ts';
-import type { ResourceGroup } from '../../messages/common.ts';
+import type { RequestSpec, ResourceGroup } from '../../messages/common.ts';
 import { unmet } from '../../placement/conditions.ts';
 import { isSoft, keepsTogether } from '../../placement/groups.ts';
 import type { Provider } from '../../placement/providers.ts';
@@ -15,7 +15,7 @@ import { timesAtMost } from './amount-ranges.ts';
 import { type Amount, type Amounts, budgetOf, nearestOf, noteAllAmounts, specWith } from './amounts.ts';
 import { COST_OF_SEVERAL, morePerHost, toldOf, withoutFilter, withoutInstanceGroup } from './changes.ts';
 import { limitersFor } from './limits.ts';
-import { type Away, fewestBack, fewestLeftOut } from './lists.ts';
+import { type Away, type Back, effortOf, fewestBack, fewestLeftOut } from './lists.ts';
 import { add, letFor, noRoom, type Room, roomOf, roomsOf, rootOfTree } from './rooms.ts';
 
 /** How many changes are advised. */
@@ -33,6 +33,8 @@ const MAX_HOSTS_ASKED = 131_072;
 interface Candidate extends RoomWith {
   /** Has another amount, further off, tried in its stead; absent where it is not of an amount. */
   readonly next?: () => Steps<void>;
+  /** Of hosts out of service, those that are to come back. */
+  readonly back?: Back;
 }
 
 interface Search {
@@ -62,6 +64,7 @@ export function* adviceOf(
   const candidates: Candidate[] = [...adviser.rooms.values()];
   const search: Search = { adviser, fitting, candidates, looked: 0, asked: 0 };
   yield* addAmounts(search);
+  yield* findBack(search);
   const advised: Advice[] = [];
   for (let tried = 0; advised.length < most && !isEnough(search, tried); tried += 1) {
     const isMore = isOneMore([...adviser.advised, ...(before?.advised ?? [])]);
@@ -81,6 +84,21 @@ export function* adviceOf(
   }
   return advised;
 }
+
+/** Of each state of hosts that are out of service, those that are enough. */
+function* findBack({ adviser, fitting, candidates }: Search): Steps<void> {
+  if (candidates.every(({ away }) => away.length === 0)) return;
+  const before = yield* roomOf(adviser, adviser.spec, fitting);
+  for (const [at, one] of candidates.entries()) {
+    if (one.away.length === 0) continue;
+    candidates[at] = { ...one, back: fewestBack(one.away, before, (room) => holdsAll(adviser, adviser.spec, room)) };
+    yield;
+  }
+}
+
+/** A group that keeps together is on one host. */
+const holdsAll = ({ count }: Adviser, spec: RequestSpec, { most, times }: Room): boolean =>
+  (keepsTogether(spec) ? most : times) >= count;
 
 const isEnough = ({ fitting, asked }: Search, tried: number): boolean =>
   tried >= MAX_CHANGES_TRIED || tried * fitting.length >= MAX_HOSTS_TRIED || asked >= MAX_HOSTS_ASKED;
@@ -132,27 +150,22 @@ function* roomWithAmount(search: Search, noted: Amounts, { to, room: known }: Am
 function* adviceFor(search: Search, candidate: Candidate): Steps<Advice | null> {
   const { adviser, fitting } = search;
   const { spec, count, limits } = adviser;
-  const { parts, away, toAsk } = candidate;
+  const { parts, back, toAsk } = candidate;
   const { advice, changed = spec } = candidate.change;
   const but = advice.code === 'without-filter' ? advice.about : undefined;
   const room = yield* roomLet(adviser, candidate);
   search.asked += toAsk.length;
   const all = yield* roomOf(adviser, changed, yield* letFor(adviser, changed, fitting, rootOfTree), room, but);
-  // A group that keeps together is on one host.
-  const isTogether = keepsTogether(changed);
-  const holdsAll = ({ most, times }: Room) => (isTogether ? most : times) >= count;
-  if (!holdsAll(all)) return null;
-  const ofAll = count === 1 ? {} : isTogether ? { instancesTogether: count } : { instances: count };
+  const isEnoughRoom = (one: Room) => holdsAll(adviser, changed, one);
+  if (!isEnoughRoom(all)) return null;
+  const ofAll = count === 1 ? {} : keepsTogether(changed) ? { instancesTogether: count } : { instances: count };
   if (parts.size > 0) {
-    const { names, room: letIn } = fewestLeftOut(parts, yield* roomOf(adviser, spec, fitting), holdsAll);
+    const { names, room: letIn } = fewestLeftOut(parts, yield* roomOf(adviser, spec, fitting), isEnoughRoom);
     return { ...advice, about: names.join(', '), hosts: letIn.hosts, ...ofAll, ...silentFew(letIn.silent) };
   }
   const many = { ...ofAll, ...silentFew(all.silent) };
-  if (away.length > 0) {
-    // Of hosts that are away it is said which they are, of others where it would fit then.
-    const { back, of } = fewestBack(away, yield* roomOf(adviser, spec, fitting), holdsAll);
-    return { ...advice, hosts: of, ...many, ...whichOf(back) };
-  }
+  // Of hosts that are away it is said which they are, of others where it would fit then.
+  if (back !== undefined) return { ...advice, hosts: back.of, ...many, ...whichOf(back.back) };
   const emptied = emptiedTold(candidate, all, adviser);
   const isLimit = but !== undefined && limits.includes(but);
   const limiters = isLimit ? yield* limitersFor(adviser, candidate.limiters, fitting, but) : {};
@@ -193,9 +206,10 @@ function whichOf(
 }
 
 /** The change that asks least first; of those that ask as much, the same one whichever host is looked at first. */
-function inOrder(one: RoomWith, other: RoomWith): number {
+function inOrder(one: Candidate, other: Candidate): number {
   const { cost, advice } = one.change;
-  const byWorth = cost - other.change.cost || other.room.hosts - one.room.hosts;
+  const byEffort = effortOf(one.back?.back) - effortOf(other.back?.back);
+  const byWorth = cost - other.change.cost || byEffort || other.room.hosts - one.room.hosts;
   return byWorth || (nameOf(advice) < nameOf(other.change.advice) ? -1 : 1);
 }
 

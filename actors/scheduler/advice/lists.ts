@@ -77,16 +77,18 @@ export interface Away {
   readonly asideUntil?: number | undefined;
 }
 
+/** Hosts that are to come back, and of how many they are. */
+export interface Back {
+  readonly back: readonly Away[];
+  readonly of: number;
+}
+
 /**
  * As many as are enough: of those that only have to come back, or, where these are too few, of those too that are set aside
  * then, or of all; and of how many they are. The first to come back by themselves, or else those with most room, and of those
  * that have as much first those that need not be enabled, and those that rest no longer.
  */
-export function fewestBack(
-  away: readonly Away[],
-  before: Room,
-  isEnough: (room: Room) => boolean,
-): { back: Away[]; of: number } {
+export function fewestBack(away: readonly Away[], before: Room, isEnough: (room: Room) => boolean): Back {
   const enabled = away.filter(({ isDisabled }) => !isDisabled);
   for (const some of [enabled.filter(({ asideUntil }) => asideUntil === undefined), enabled]) {
     const back = firstBack(some, before, isEnough);
@@ -112,5 +114,24 @@ function firstBack(away: readonly Away[], before: Room, isEnough: (room: Room) =
     add(room, times);
     return isEnough(room);
   });
-  return inOrder.slice(0, end + 1);
+  return allNeeded(inOrder.slice(0, end + 1), room, isEnough);
 }
+
+/** Those that come back first may hold too little to matter beside the ones after them. */
+function allNeeded(back: readonly Away[], all: Room, isEnough: (room: Room) => boolean): Away[] {
+  const needed = new Set(back);
+  let { times } = all;
+  for (const one of back.toReversed().sort((one, other) => one.times - other.times)) {
+    if (needed.size === 1 || !isEnough({ ...all, times: times - one.times })) continue;
+    needed.delete(one);
+    times -= one.times;
+  }
+  return [...needed];
+}
+
+/** How many things are to be done, or waited for: with each host that is to be back one, and what comes with it. */
+export const effortOf = (back: readonly Pick<Away, 'isDisabled' | 'asideUntil'>[] = ALONE): number =>
+  back.reduce((sum, { isDisabled, asideUntil }) => sum + 1 + Number(isDisabled) + Number(asideUntil !== undefined), 0);
+
+/** Of whatever else is changed: one thing. */
+const ALONE: readonly Pick<Away, 'isDisabled' | 'asideUntil'>[] = [{ isDisabled: false }];
