@@ -32,6 +32,9 @@ export interface HostThen {
   readonly short?: number;
   /** More stood in its way than what it was short of. */
   readonly lacksMore?: true;
+  /** What else stood in its way, one thing after the other, and whether more did; as far as the record has it. */
+  readonly also?: NonNullable<HostStanding['also']>;
+  readonly partly?: true;
   readonly weight?: number;
   readonly bestWeight?: number;
   /** What the chosen host weighed: less than the best where one of several of the best was drawn. */

@@ -100,7 +100,7 @@ export function whyNotWords(
   return [
     `${whereWords({ id, cell, host, there }, view, chosen)}${remains === undefined ? '' : remainsWords(remains)}`,
     ...hostLines(onHost(view, cell, host)),
-    then === null ? 'then: no decision of a scheduler is on record' : `then: ${thenWords(then)}`,
+    ...(then === null ? ['then: no decision of a scheduler is on record'] : thenLines(then)),
     ...(now === null
       ? [`now: ${hostGone === true ? `host '${host}' of cell '${cell}'` : 'what it asked for'} is not known ${until}`]
       : nowLines(`now: ${claimWords(now)}${isCounted ? 'another like it' : subjectOf(view)}`, now)),
@@ -152,8 +152,10 @@ function whereWords(
   return `it is not known whether '${id}' is on ${cell}/${host}: ${view.failure?.message}${decided}`;
 }
 
+const thenLines = (then: HostThen): string[] => [`then: ${thenWords(then)}`, ...alsoLines(then, 'stood')];
+
 function thenWords(then: HostThen): string {
-  const { verdict, code = '', message = '', lacksMore = false } = then;
+  const { verdict, code = '', message = '', lacksMore = false, also = [] } = then;
   const against = againstWords(then);
   switch (verdict) {
     case 'chosen':
@@ -169,7 +171,7 @@ function thenWords(then: HostThen): string {
     case 'runner-up':
       return `it fitted, ${message === '' ? `and ${otherWords(then)}` : `but ${message}`}${against}`;
     case 'refused':
-      return `it was refused: ${refusedThenWords(then)}${lacksMore ? ', and more stood in its way' : ''}`;
+      return `it was refused: ${refusedThenWords(then)}${lacksMore && also.length === 0 ? ', and more stood in its way' : ''}`;
     case 'not-recorded':
       return 'it was not among the hosts that the record names';
   }
@@ -219,9 +221,12 @@ const ruleLines = (groupRule: GroupRule | undefined): string[] =>
   groupRule === undefined ? [] : [`${groupRuleWords(groupRule)}, and keeps it as long as it has members`];
 
 /** What stands in the way beside the first thing has lines of its own. */
-function alsoLines({ also = [], partly }: Pick<HostStanding, 'also' | 'partly'>): string[] {
+function alsoLines({ also = [], partly }: Pick<HostStanding, 'also' | 'partly'>, stands = 'stands'): string[] {
   const isUntold = also.length > 0 && partly === true;
-  return [...also.map((one) => `  also ${obstacleInFull(one)}`), ...(isUntold ? ['  and more stands in its way'] : [])];
+  return [
+    ...also.map((one) => `  also ${obstacleInFull(one)}`),
+    ...(isUntold ? [`  and more ${stands} in its way`] : []),
+  ];
 }
 
 /** What stands in the way on the hosts that the request names, as `why-not` would say it. */

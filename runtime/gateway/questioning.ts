@@ -195,7 +195,8 @@ function hostThen(decision: Decision, view: InstanceView, cell: string, host: st
   const named = decision.onNamed?.told.find(isIt);
   if (named !== undefined) {
     const { code, about, short, message, lacksMore } = named.refusal;
-    return { verdict: 'refused', code, message, ...present({ about, short, lacksMore }) };
+    const { also, partly } = named;
+    return { verdict: 'refused', code, message, ...present({ about, short, lacksMore, also, partly }) };
   }
   const near = refused.find(({ nearest }) => nearest !== undefined && isIt(nearest));
   if (near?.nearest !== undefined) {

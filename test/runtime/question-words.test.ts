@@ -187,6 +187,13 @@ test('words - of hosts that a record names in its advice, as the home of a group
         refusal: { code: 'host-down', message: "host 'h6' is down", lacksMore: true as const },
       },
       { cell: 'c5', host: 'h7', refusal: { code: 'exceeds-capacity', about: 'VCPU', short: 2, message: 'too few' } },
+      {
+        cell: 'c5',
+        host: 'h13',
+        refusal: { code: 'host-down', message: "host 'h13' is down", lacksMore: true as const },
+        also: [{ code: 'exceeds-capacity', about: 'VCPU', short: 2, message: 'too few' }],
+        partly: true as const,
+      },
     ],
   };
   const decision = { ...none, at: 0, scheduler: 's', hosts: 9, fits: 0, refused: [], advice, groupHeld, room, onNamed };
@@ -206,6 +213,13 @@ test('words - of hosts that a record names in its advice, as the home of a group
   assert.is(await thenOf('h5'), 'c4 then: it fitted, but it had room for 2 of 5 instances alone');
   const down = "c5 then: it was refused: host-down: host 'h6' is down, and more stood in its way";
   assert.is(await thenOf('h6'), down);
+  const { then, words } = await whyNot({ id: 'web', host: 'h13' });
+  assert.equal(words.slice(1, 4), [
+    "then: it was refused: host-down: host 'h13' is down",
+    '  also exceeds-capacity: too few (short by 2)',
+    '  and more stood in its way',
+  ]);
+  assert.equal([then?.also?.length, then?.partly], [1, true]);
   assert.is(await thenOf('h7'), 'c5 then: it was refused: exceeds-capacity: too few (short by 2)');
   assert.is(await thenOf('h8'), 'c6 then: it was refused: it would have held some if it had been empty');
   assert.is(await thenOf('h9'), 'c6 then: it was refused: it would have fitted if it had been empty');
