@@ -70,6 +70,25 @@ test('alternates - hosts of a silent placement shard are alternates where there 
   assert.ok(shards.includes(0) && shards.includes(1));
 });
 
+test('alternates - of several that would rather keep apart they differ first, and have fewest members within that', () => {
+  const dealt = (others: Readonly<Record<string, number>>, wanted: number) => {
+    const own = ['x', 'y', 'z'];
+    const view = viewOf(...[...own, ...Object.keys(others)].map((host) => ({ host, cell: 'c1', has: { VCPU: 16 } })));
+    const members = { x: 1, y: 1, z: 1, ...others };
+    for (const [host, g] of Object.entries(members))
+      learnMembers(view.groups, `p-${host}`, g > 0 ? { g } : {}, undefined);
+    const chosen = own.map((host) => ({ cell: 'c1', host, provider: `p-${host}`, allocations: [] }));
+    const instanceGroup: InstanceGroup = { id: 'g', policy: 'soft-anti-affinity' };
+    const fleet = { rankings: emptyRankings(DEFAULT_WEIGHERS, 's'), view };
+    const found = alternatesFor(fleet, { spec: { ...spec, instanceGroup } }, chosen, wanted);
+    return found.map((one) => one.map(({ host }) => host).join());
+  };
+  assert.equal(dealt({ c: 3, a: 0, b: 2 }, 1), ['a', 'b', 'c']);
+  assert.equal(dealt({ c: 3, a: 0, b: 2 }, 2), ['a,b', 'b,c', 'c,a']);
+  assert.equal(dealt({ b: 2, a: 0 }, 1), ['a', 'b', 'a'], 'no host of another while there are enough without');
+  assert.equal(dealt({ b: 5, a: 0 }, 3), ['a,b,z', 'b,a,x', 'a,b,y']);
+});
+
 test('alternates - as many hosts are said to be left as more alternates would have named, and other cells have', () => {
   const seen = new Set<string>();
   for (let seed = 1; seed <= 1_000; seed += 1) {
