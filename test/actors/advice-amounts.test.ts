@@ -7,6 +7,7 @@ import { timesIn } from '../../actors/fitting/fit-times.ts';
 import type { RequestSpec, ResourceGroup } from '../../actors/messages/common.ts';
 import type { Inventory } from '../../actors/messages/placement.ts';
 import { whyNoneOf } from '../../actors/scheduler/explaining/explain.ts';
+import { firstOnNamed } from '../../actors/scheduler/explaining/named-obstacles.ts';
 import { emptyView, learnProvider, treeOf, type View, type ViewHost } from '../../actors/scheduler/view/view.ts';
 import { learnHost } from '../../actors/scheduler/view/view-hosts.ts';
 import { seededRandom } from '../../runtime/random.ts';
@@ -95,6 +96,23 @@ test('scheduler - of groups that ask for one class the nearest host is the one w
   assert.is(lacks(asking(4, 4), 1), 7);
   assert.is(lacks(asking(2, 2, 2, 1), 1), 6);
   assert.is(lacks(asking(4, 4), 3, 3, 3), 2, 'two groups can have no more than two providers have');
+});
+
+test('scheduler - where what groups lack in all is not enough on any one device, that is said of a named host as of others', () => {
+  const moreOn = (amount: number, ...free: number[]) => {
+    const view = worldOf([free.map((one) => ({ free: one }))], 'VGPU');
+    const groups = ['a', 'b', 'c'].map((name) => ({ name, resources: { VGPU: amount } }));
+    const [root = ''] = view.hosts.keys();
+    const spec: RequestSpec = { groups, groupPolicy: 'none', tree: { oneOf: [root] } };
+    const [nearest] = survey(view, spec).refused.flatMap((one) => one.nearest ?? []);
+    const [named] = firstOnNamed({ rankings, view }, { spec });
+    assert.is(named?.found.all.length, 1);
+    assert.is(named?.found.all[0]?.short, nearest?.short);
+    assert.is(named?.found.isMore, nearest?.lacksMore === true);
+    return nearest?.lacksMore === true;
+  };
+  assert.is(moreOn(3, 4, 2), true, 'with 3 more on either it is still one too few for the third');
+  assert.is(moreOn(3, 3, 5), false);
 });
 
 test('scheduler - of an amount between two steps, or too small, those are told that would do, and the nearest host', () => {

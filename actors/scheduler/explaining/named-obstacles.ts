@@ -1,8 +1,9 @@
 // What stands in the way on the hosts that a request names: whoever names a host wants to know why that one does not do.
 
 import { effort } from '../../fitting/effort.ts';
+import { fit } from '../../fitting/fit.ts';
 import { MAX_LOOKS_TO_COUNT, timesIn } from '../../fitting/fit-times.ts';
-import { clipped } from '../../messages/common.ts';
+import { clipped, type RequestSpec } from '../../messages/common.ts';
 import type { OnNamedHosts } from '../../messages/in-the-way.ts';
 import { keepsTogether } from '../../placement/groups.ts';
 import { present } from '../../present.ts';
@@ -17,6 +18,7 @@ import type { Steps } from '../steps.ts';
 import { treeOf, type View, type ViewHost } from '../view/view.ts';
 import { factsOf } from '../view/view-hosts.ts';
 import { allInTheWay, type InTheWay } from './all-obstacles.ts';
+import { isAllThatLacks } from './more-obstacles.ts';
 import { noRoomTogether } from './room-together.ts';
 
 /** On how many of them a failure says it, and in how many characters of each. */
@@ -95,8 +97,18 @@ export function* obstaclesOnNamed(fleet: Fleet, request: Request, count: number)
 
 /** What stands in the way on one of them, of all instances where they keep together. */
 function inTheWayOf(filters: readonly Filter[], view: View, request: Request, count: number, host: ViewHost): InTheWay {
-  return allInTheWay(filters, view, request, host, keepsTogether(request.spec) ? count : 1);
+  const { spec } = request;
+  const together = keepsTogether(spec) ? count : 1;
+  const found = allInTheWay(filters, view, request, host, together);
+  const [only, ...others] = found.all;
+  const tree = treeOf(view, host.root);
+  if (only === undefined || others.length > 0 || !isOfClass(spec, only) || fit(spec, tree) !== null) return found;
+  // As much of a class as is lacking in all need not be enough: it may have to be free on one device or another.
+  return isAllThatLacks(spec, together)(only, tree) ? found : { ...found, isMore: true };
 }
+
+const isOfClass = ({ groups }: RequestSpec, { about = '' }: Obstacle): boolean =>
+  groups.some(({ resources }) => resources[about] !== undefined);
 
 function oneOf(host: ViewHost, { all: [first, ...others], isMore }: InTheWay): OnNamedHosts['told'][number] {
   const told = ({ code, about, short, message }: InTheWay['all'][number]) => ({
