@@ -212,7 +212,8 @@ export function cell(options: CellOptions): Actor<CellState, CellMessage, CellRe
             ? page(state.hosts, message.after, message.limit, listedHost)
             : [viewOfNamed(state.hosts, message.host), null];
         const { epoch, sequence } = state.feed;
-        return turn.send(from, { type: 'hosts', ask: message.ask, cell: name, epoch, sequence, hosts, next });
+        const told = { cell: name, epoch, sequence, hosts, next, tellsForeign: true as const };
+        return turn.send(from, { type: 'hosts', ask: message.ask, ...told });
       }
       case 'wake':
         return wake(work, message.id);

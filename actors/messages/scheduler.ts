@@ -69,8 +69,8 @@ export const HostState = Type.Object({
   stats: Type.Optional(HostStats),
   /**
    * In a list of hosts: instances that were there before the cell knew the host, so that it did not order them, as
-   * `<instance> <attempt>`. Absent: none. Of thousands not all are named; nor do cells of
-   * earlier versions name all.
+   * `<instance> <attempt>`. Absent: none, where `tellsForeign` says so. Of thousands not all are named; nor do
+   * cells of earlier versions name all.
    */
   foreign: Type.Optional(Type.Object({ count: Type.Integer(), named: Type.Array(Type.String()) })),
   /** How often operators have set the host; absent: never. */
@@ -139,6 +139,8 @@ export const schedulerMessages = {
     sequence: Type.Integer({ minimum: 0 }),
     hosts: Type.Array(HostState),
     next: Type.Union([Token, Type.Null()]),
+    /** Hosts of which no `foreign` is told have none. Absent: of a cell that tells less of it, or nothing. */
+    tellsForeign: Type.Optional(Type.Literal(true)),
   }),
 };
 export type SchedulerMessage = MessageOf<typeof schedulerMessages>;

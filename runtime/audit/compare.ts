@@ -79,18 +79,22 @@ function hostDifferences({ driven, cells, conducted }: Look, accounts: ReadonlyM
 
 function findingOf(difference: Difference, look: Look, accounts: ReadonlyMap<string, Account>): Finding {
   const { kind, what, instance, attempts, cell, host, provider } = difference;
-  const mayBeOthers = isOnHost(difference) && isForeign(look, difference);
-  const repairs = isCompleteIn(look) && !mayBeOthers ? repairsOf(difference, look, accounts) : [];
-  return { kind, what, whose: whoseIs(difference, mayBeOthers), instance, attempts, cell, host, provider, repairs };
+  const isOthers = isOnHost(difference) ? isForeign(look, difference) : false;
+  const repairs = isCompleteIn(look) && isOthers === false ? repairsOf(difference, look, accounts) : [];
+  return { kind, what, whose: whoseIs(difference, isOthers), instance, attempts, cell, host, provider, repairs };
 }
 
 /** Whether it is of what is on a host. */
 const isOnHost = ({ kind }: Difference) => kind === 'running-without-record' || kind === 'two-homes';
 
-/** Whether it is of what was on a host before its cell knew the host: that may be alive, whoever has ordered it. */
-function isForeign({ cells }: Look, { cell = '', host, instance = '', attempts = [] }: Difference): boolean {
-  const foreign = cells.get(cell)?.hosts.find((one) => one.host === host)?.foreign;
-  if (foreign === undefined) return false;
+/**
+ * Whether it is of what was on a host before its cell knew the host: that may be alive, whoever has ordered it. Null: its
+ * cell does not tell.
+ */
+function isForeign({ cells }: Look, { cell = '', host, instance = '', attempts = [] }: Difference): boolean | null {
+  const look = cells.get(cell);
+  const foreign = look?.hosts.find((one) => one.host === host)?.foreign;
+  if (foreign === undefined) return look?.tellsForeign === true ? false : null;
   const { count, named } = foreign;
   return count > named.length || attempts.some((attempt) => named.includes(attemptKey({ instance, attempt })));
 }

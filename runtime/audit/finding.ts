@@ -55,12 +55,17 @@ export function keyOf({ kind, instance, attempts, cell, host, provider, what }: 
 
 /**
  * What helps, in words, for what differs between placement, cells and hosts.
- * @param mayBeOthers It was on its host before the cell knew that host.
+ * @param isOthers Whether it was on its host before the cell knew that host; null: that is not known.
  */
-export function whoseIs({ kind, host, cell }: Difference, mayBeOthers = false): string {
+export function whoseIs({ kind, host, cell }: Difference, isOthers: boolean | null = false): string {
   const there = `'${cell}/${host}'`;
-  if (mayBeOthers) {
-    return `the operator: it ran on ${there} before cell '${cell}' knew that host, so it may be somebody else's; find out whose it is, and destroy it there if it is nobody's`;
+  if (isOthers !== false) {
+    const before = `on ${there} before cell '${cell}' knew that host`;
+    const why = isOthers
+      ? `it ran ${before}`
+      : `an older version serves cell '${cell}' and does not tell whether it ran ${before}`;
+    const newer = isOthers ? '' : ', or serve the cell by this version and look again';
+    return `the operator: ${why}, so it may be somebody else's; find out whose it is, and destroy it there if it is nobody's${newer}`;
   }
   switch (kind) {
     case 'over-capacity':

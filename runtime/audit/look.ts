@@ -19,6 +19,8 @@ export interface CellLook {
   readonly instances: readonly InstanceView[];
   readonly removals: readonly RemovalView[];
   readonly hosts: readonly HostState[];
+  /** Whether it tells what was on its hosts before it knew them: cells of earlier versions do not. */
+  readonly tellsForeign: boolean;
 }
 
 interface PlacementLook {
@@ -142,8 +144,10 @@ async function conductedBy(client: Client): Promise<Conducted> {
 async function cellLook(asking: Asking, cell: string): Promise<CellLook> {
   const address = cellAddress(cell);
   // Hosts first: silence is told early, and not found out by every further question.
+  let tellsForeign = true;
   const hosts = await allPages(HOSTS_PER_PAGE, async (page) => {
     const answer = await asking.ask(address, { type: 'list-hosts', ...page }, 'hosts');
+    tellsForeign &&= answer.tellsForeign === true;
     return [answer.hosts, answer.next];
   });
   const removals = await allPages(HOSTS_PER_PAGE, async (page) => {
@@ -154,7 +158,7 @@ async function cellLook(asking: Asking, cell: string): Promise<CellLook> {
     const answer = await asking.ask(address, { type: 'list', ...page }, 'listed');
     return [answer.instances, answer.next];
   });
-  return { hosts, removals, instances };
+  return { hosts, removals, instances, tellsForeign };
 }
 
 async function drivenOn(

@@ -27,6 +27,7 @@ test('hosts - what runs on one that the cell meets is not its own to destroy: it
     listed?.message.hosts.map(({ foreign }) => foreign),
     [{ count: 2, named }, undefined],
   );
+  assert.is(listed?.message.tellsForeign, true, 'the other has none, which is told');
   assert.is(hostOf('h1').foreign, undefined, 'who is told of each change need not know');
   start('mine', 'h1', ['h2']);
   const [shown] = sentOf(on.tell({ type: 'show', ask: 1, instance: 'mine' }), 'shown');

@@ -203,6 +203,12 @@ test('audit - what is on a host that was there before its cell knew the host may
     assert.equal(found[0]?.repairs, [], kind);
     assert.match(found[0]?.whose ?? '', /^the operator: it ran on 'c1\/h2' before cell 'c1' knew that host/);
   }
+  const untold = seen((doctored) => {
+    doctored.driven.get('c1/h2')?.push(on('h2', 'stray', 1));
+    c1(doctored).tellsForeign = false;
+  }).findings;
+  assert.equal(untold[0]?.repairs, [], 'nor does a cell of an earlier version tell of any');
+  assert.match(untold[0]?.whose ?? '', /^the operator: an older version serves cell 'c1' and does not tell whether/);
   const later = seen((doctored) => {
     doctored.driven.get('c1/h2')?.push(on('h2', 'stray', 1));
     c1(doctored).hosts = [hostAt('h1'), { ...hostAt('h2'), foreign: { count: 1, named: ['stray 2'] } }];

@@ -17,7 +17,10 @@ export interface Doctored {
   steady: Set<string>;
   consumers: ConsumerState[];
   conducted: Map<string, InstanceView>;
-  cells: Map<string, { instances: InstanceView[]; removals: RemovalView[]; hosts: HostState[] } | null>;
+  cells: Map<
+    string,
+    { instances: InstanceView[]; removals: RemovalView[]; hosts: HostState[]; tellsForeign: boolean } | null
+  >;
   driven: Map<string, OnHost[] | null>;
   silent: Set<'placement' | 'conductor'>;
 }
@@ -121,9 +124,10 @@ function sound(): Doctored {
             removal('deleting', 1, null, true),
           ],
           hosts: [hostAt('h1'), hostAt('h2')],
+          tellsForeign: true,
         },
       ],
-      ['c2', { instances: [], removals: [], hosts: [hostAt('h3', 'set-aside')] }],
+      ['c2', { instances: [], removals: [], hosts: [hostAt('h3', 'set-aside')], tellsForeign: true }],
     ]),
     driven: new Map([
       ['c1/h1', [on('h1', 'active', 1), on('h1', 'building', 1), on('h1', 'failed', 1)]],
