@@ -271,7 +271,7 @@ function changeWords(advice: Advice, till: (at: number) => string): string {
       if (advice.aggregates !== undefined) return `if ${limitersWords(advice)} allowed more, ${fits}`;
       return `if filter '${about}' ${failed === true ? 'did not fail' : LIMITS.has(about) ? 'allowed more' : 'let it'}, ${fits}`;
     default:
-      // Of a later version.
-      return `without ${about === '' ? (code satisfies never) : about} ${fits}`;
+      // Of a later version. Whether it is about something to do without, or about something to have, is not known.
+      return `with a change that this version does not know (${[code satisfies never, ...(about === '' ? [] : [about])].join(' ')}) ${fits}`;
   }
 }

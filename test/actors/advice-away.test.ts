@@ -477,4 +477,14 @@ test('scheduler - where not all was searched it is said that more hosts may fit'
   assert.match(words({ code: 'without-isolation', hosts: 3, partly: true }), /it would fit on at least 3 hosts$/);
 });
 
+test('scheduler - advice of a later version is told as one that is not known, whatever it is about', () => {
+  const later = { code: 'with-something' as Advice['code'], hosts: 2 };
+  const unknown = 'with a change that this version does not know';
+  assert.is(
+    words({ ...later, about: 'anti-affinity' }),
+    `${unknown} (with-something anti-affinity) it would fit on 2 hosts`,
+  );
+  assert.is(words(later), `${unknown} (with-something) it would fit on 2 hosts`);
+});
+
 test.run();
