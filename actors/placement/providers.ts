@@ -15,7 +15,7 @@ export interface Provider {
   /** As its compute told it last, of which callers of the Placement API may have changed some; null: none has told it. */
   told: ProviderSpec | null;
   readonly root: string;
-  readonly stocks: Map<string, MutableStock>;
+  readonly stocks: ReadonlyMap<string, Stock>;
   readonly traits: ReadonlySet<string>;
   readonly aggregates: ReadonlySet<string>;
   /** Of a root: how many members of each instance group count there; made in groups.ts. */
@@ -33,6 +33,10 @@ export interface Provider {
   /** When a caller of the Placement API changed it last, ms since the epoch; 0: never. */
   changedAt: number;
 }
+
+/** What of it is counted, for those who count it; everybody else only reads. */
+export const countsOf = ({ stocks }: Pick<Provider, 'stocks'>): Map<string, MutableStock> =>
+  stocks as Map<string, MutableStock>;
 
 /** Whoever changes one in place says so first, with `touch`. */
 export type Providers = Table<Provider>;
@@ -109,7 +113,7 @@ export function revisionOf({ generation, quiet }: Provider): number {
 /** Takes (or gives back) resources without counting it as a change yet. */
 export function adjustUse(provider: Provider, resources: Readonly<Record<string, number>>, sign: 1 | -1): void {
   for (const resourceClass in resources) {
-    const stock = provider.stocks.get(resourceClass);
+    const stock = countsOf(provider).get(resourceClass);
     if (stock !== undefined) stock.used += sign * (resources[resourceClass] as number);
   }
 }
@@ -152,7 +156,8 @@ function untoldInventories({ spec, stocks }: Provider): [string, Inventory][] {
 }
 
 /** Puts back what `untoldInventories` answered: with no capacity, and as yet nothing in use. */
-export function restoreUntold({ stocks }: Provider, untold: readonly [string, Inventory][]): void {
+export function restoreUntold(provider: Provider, untold: readonly [string, Inventory][]): void {
+  const stocks = countsOf(provider);
   for (const [resourceClass, inventory] of untold) stocks.set(resourceClass, { inventory, capacity: 0, used: 0 });
 }
 

@@ -2,7 +2,7 @@
 
 import type { Allocation } from '../../machines/instance-build.ts';
 import { install } from './indexes.ts';
-import { makeProvider } from './providers.ts';
+import { countsOf, makeProvider } from './providers.ts';
 import type { PlacementState } from './state.ts';
 import { renameInTallies } from './tallies.ts';
 
@@ -11,14 +11,15 @@ export function renameClass(state: PlacementState, name: string, to: string): vo
   catalog.classes.delete(name);
   catalog.classes.add(to);
   for (const before of [...providers.values()]) {
-    const stock = before.stocks.get(name);
+    const stock = countsOf(before).get(name);
     if (stock === undefined) continue;
     const inventories = renamed(before.spec.inventories, name, to);
     const after = makeProvider({ ...before.spec, inventories }, before.root, before);
-    after.stocks.delete(name);
+    const stocks = countsOf(after);
+    stocks.delete(name);
     const inventory = inventories[to];
-    if (inventory === undefined) after.stocks.set(to, stock);
-    else after.stocks.set(to, { ...stock, inventory });
+    if (inventory === undefined) stocks.set(to, stock);
+    else stocks.set(to, { ...stock, inventory });
     after.quiet += 1;
     install(state, after);
     untold.changed.add(before.spec.id);

@@ -10,6 +10,7 @@ import { timesIn } from '../../actors/fitting/fit-times.ts';
 import type { Advice } from '../../actors/messages/advice.ts';
 import type { InstanceGroup, RequestSpec } from '../../actors/messages/common.ts';
 import { unpackDecision } from '../../actors/messages/stored-decision.ts';
+import { adjustUse } from '../../actors/placement/providers.ts';
 import { obstacleWords } from '../../actors/scheduler/explaining/explain.ts';
 import type { Filter } from '../../actors/scheduler/filters/filter.ts';
 import { buildLimit, instanceLimit } from '../../actors/scheduler/filters/limits.ts';
@@ -46,8 +47,8 @@ test('scheduler - a survey counts every host once, and every time that the reque
         often += 1;
         for (const { provider, resources } of found) {
           for (const [resourceClass, amount] of Object.entries(resources)) {
-            const stock = byId.get(provider)?.stocks.get(resourceClass);
-            if (stock !== undefined) stock.used += amount;
+            const one = byId.get(provider);
+            if (one !== undefined) adjustUse(one, { [resourceClass]: amount }, 1);
           }
         }
       }

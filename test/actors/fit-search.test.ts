@@ -12,7 +12,7 @@ import type { RequestSpec, ResourceGroup } from '../../actors/messages/common.ts
 import type { Claim, ProviderSpec, Refusal } from '../../actors/messages/placement.ts';
 import { refusalOfClaim, unmet } from '../../actors/placement/conditions.ts';
 import { placement } from '../../actors/placement/placement.ts';
-import { adjustUse, makeProvider, type Provider } from '../../actors/placement/providers.ts';
+import { adjustUse, countsOf, makeProvider, type Provider } from '../../actors/placement/providers.ts';
 import { misfitsOf } from '../../actors/scheduler/explaining/all-obstacles.ts';
 import { misfitOf } from '../../actors/scheduler/ranking/misfit.ts';
 import { treeOf } from '../../actors/scheduler/view/view.ts';
@@ -91,7 +91,7 @@ const trees = fc
   .map((nodes) =>
     nodes.map(({ above, told, used, ...conditions }, at) => {
       const made = makeProvider(provider(`n${at}`, at === 0 ? null : `n${above % at}`, told, conditions), 'n0');
-      for (const stock of made.stocks.values()) stock.used = used;
+      for (const stock of countsOf(made).values()) stock.used = used;
       return made;
     }),
   );

@@ -6,7 +6,7 @@ import * as assert from 'uvu/assert';
 import { fit } from '../../actors/fitting/fit.ts';
 import { timesIn } from '../../actors/fitting/fit-times.ts';
 import type { RequestSpec } from '../../actors/messages/common.ts';
-import { makeProvider } from '../../actors/placement/providers.ts';
+import { adjustUse, countsOf, makeProvider } from '../../actors/placement/providers.ts';
 import { devicesOf, specOf, treeOf } from './packing/hosts.ts';
 
 const test = suite('fit');
@@ -100,13 +100,13 @@ test('fit - how many times it fits is as often as it can be claimed, where a cla
     let claimed = 0;
     for (let taken = fit(spec, tree); taken !== null; taken = fit(spec, tree)) {
       for (const { provider, resources } of taken) {
-        const stock = tree.find(({ spec: { id } }) => id === provider)?.stocks.get('VGPU');
-        if (stock !== undefined) stock.used += resources.VGPU ?? 0;
+        const one = tree.find(({ spec: { id } }) => id === provider);
+        if (one !== undefined) adjustUse(one, resources, 1);
       }
       claimed += 1;
     }
     assert.is(claimed, times);
-    for (const provider of tree) for (const stock of provider.stocks.values()) stock.used = 0;
+    for (const provider of tree) for (const stock of countsOf(provider).values()) stock.used = 0;
     assert.is(timesIn(spec, tree, 1_000), times);
   }
 });

@@ -131,6 +131,16 @@ test('own code - methods are called on what they belong to', () => {
   assert.is(watchedFilter(new Hot(), () => assert.unreachable()).refusal(factsOf({}), undefined), null);
 });
 
+test('own code - what is in use is not theirs to count: that does not compile', () => {
+  const refusal: Filter['refusal'] = ({ tree }) => {
+    const stock = tree[0]?.stocks.get('VCPU');
+    // @ts-expect-error the picture is the scheduler's own
+    if (stock !== undefined) stock.used += 1;
+    return null;
+  };
+  assert.is(asked({ refusal }).code, undefined);
+});
+
 test('own code - what it is given is its own: schedulers go on with what was there', () => {
   const faults: string[] = [];
   const note = ({ what }: OwnFault) => faults.push(what);

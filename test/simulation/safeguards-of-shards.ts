@@ -5,6 +5,7 @@ import type { ConductorState } from '../../actors/conductor/state.ts';
 import type { Release } from '../../actors/messages/placement.ts';
 import type { Fence } from '../../actors/placement/fences.ts';
 import type { Hold } from '../../actors/placement/holds.ts';
+import { adjustUse } from '../../actors/placement/providers.ts';
 import type { PlacementState } from '../../actors/placement/state.ts';
 import { alteredTurn } from '../support/altered-turn.ts';
 import { forgetting, receiving, type Safeguard } from './alterations.ts';
@@ -60,8 +61,8 @@ const forgettingExtra = forgetting('placement', (state) => {
   const { holds, providers } = state as PlacementState;
   for (const hold of holds.open.values()) {
     for (const { provider, resources } of hold.extra) {
-      const stock = providers.get(provider)?.stocks.get('VCPU');
-      if (stock !== undefined) stock.used -= resources.VCPU ?? 0;
+      const one = providers.get(provider);
+      if (one !== undefined) adjustUse(one, { VCPU: resources.VCPU ?? 0 }, -1);
     }
     (hold as { extra: Hold['extra'] }).extra = [];
   }

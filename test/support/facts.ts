@@ -2,7 +2,7 @@
 
 import type { Inventory, ProviderSpec, ProviderState } from '../../actors/messages/placement.ts';
 import type { HostState } from '../../actors/messages/scheduler.ts';
-import { makeProvider, type Provider } from '../../actors/placement/providers.ts';
+import { countsOf, makeProvider, type Provider } from '../../actors/placement/providers.ts';
 import { present } from '../../actors/present.ts';
 import type { HostFacts } from '../../actors/scheduler/view/host-facts.ts';
 import { emptyView, learnProvider, type View } from '../../actors/scheduler/view/view.ts';
@@ -65,7 +65,7 @@ function providerOf(words: HostWords): Provider {
   const { root, used } = stateOf(words);
   const provider = makeProvider(treeOfHost(words), root);
   for (const [resourceClass, amount] of Object.entries(used)) {
-    const stock = provider.stocks.get(resourceClass);
+    const stock = countsOf(provider).get(resourceClass);
     if (stock !== undefined) stock.used = amount;
   }
   return provider;

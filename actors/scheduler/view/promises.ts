@@ -3,7 +3,7 @@
 import type { Allocation } from '../../../machines/instance-build.ts';
 import { adjust } from '../../amounts.ts';
 import type { ProviderUsage } from '../../messages/placement.ts';
-import type { Provider } from '../../placement/providers.ts';
+import { adjustUse, type Provider } from '../../placement/providers.ts';
 import { learnUsage, noteChange, type View } from './view.ts';
 
 /** Counts what an instance takes of a tree while its claim is under way (sign 1), and no longer when it is answered (-1). */
@@ -23,10 +23,7 @@ function promiseUse(view: View, allocations: readonly Allocation[], sign: 1 | -1
     notePromised(view, id, resources, sign);
     const provider = view.providers.get(id);
     if (provider === undefined) continue;
-    for (const resourceClass in resources) {
-      const stock = provider.stocks.get(resourceClass);
-      if (stock !== undefined) stock.used += sign * (resources[resourceClass] as number);
-    }
+    adjustUse(provider, resources, sign);
     if (sign === -1) view.freed?.add(provider.root);
     noteChange(view, provider.root);
   }

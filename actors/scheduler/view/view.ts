@@ -6,7 +6,7 @@ import type { SteadyTime } from '../../actor.ts';
 import type { ProviderState, ProvidersChanged, ProvidersPage, ProviderUsage } from '../../messages/placement.ts';
 import type { FailureMemory, HostState, HostStats } from '../../messages/scheduler.ts';
 import { PassingMap } from '../../passing-map.ts';
-import { makeProvider, type Provider } from '../../placement/providers.ts';
+import { countsOf, makeProvider, type Provider } from '../../placement/providers.ts';
 import { placementShardOf } from '../../routing.ts';
 import { ExpectedBuilds } from './expected-builds.ts';
 import { emptyGroupsView, type GroupsView, learnMembers } from './groups-view.ts';
@@ -192,7 +192,7 @@ export function learnUsage(view: View, told: ProviderUsage, shard = 0): void {
 function setUsed(view: View, provider: Provider, used: Readonly<Record<string, number>>): boolean {
   const promised = view.promised.get(provider.spec.id);
   let isOther = false;
-  for (const [resourceClass, stock] of provider.stocks) {
+  for (const [resourceClass, stock] of countsOf(provider)) {
     const before = stock.used;
     stock.used = (used[resourceClass] ?? 0) + (promised?.get(resourceClass) ?? 0);
     if (stock.used < before) view.freed?.add(provider.root);

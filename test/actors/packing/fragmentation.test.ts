@@ -5,7 +5,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { fit } from '../../../actors/fitting/fit.ts';
 import type { RequestSpec } from '../../../actors/messages/common.ts';
-import type { Provider } from '../../../actors/placement/providers.ts';
+import { adjustUse, type Provider } from '../../../actors/placement/providers.ts';
 import {
   deviceRequestOf,
   type TypicalRequest,
@@ -56,8 +56,7 @@ const freeOf = (provider: Provider, resourceClass: string) => {
 };
 
 function take(provider: Provider, resourceClass: string, amount: number): void {
-  const stock = provider.stocks.get(resourceClass);
-  if (stock !== undefined) stock.used += amount;
+  adjustUse(provider, { [resourceClass]: amount }, 1);
 }
 
 test('fragmentation - as published, for 300 random hosts that change again and again', () => {

@@ -2,7 +2,7 @@
 
 import type { RequestSpec } from '../../../actors/messages/common.ts';
 import type { Inventory, ProviderSpec } from '../../../actors/messages/placement.ts';
-import { makeProvider, type Provider } from '../../../actors/placement/providers.ts';
+import { adjustUse, makeProvider, type Provider } from '../../../actors/placement/providers.ts';
 import type { Allocation } from '../../../machines/instance-build.ts';
 
 export interface HostPlan {
@@ -36,8 +36,7 @@ export function treeOf({ name = 'h', processor, processorFree, free, model = 'T4
 }
 
 function use(provider: Provider, resourceClass: string, amount: number): void {
-  const stock = provider.stocks.get(resourceClass);
-  if (stock !== undefined) stock.used += amount;
+  adjustUse(provider, { [resourceClass]: amount }, 1);
 }
 
 /** A request for processor and for a part of each of so many devices. */

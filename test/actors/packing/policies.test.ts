@@ -4,7 +4,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { fit } from '../../../actors/fitting/fit.ts';
 import type { RequestSpec } from '../../../actors/messages/common.ts';
-import type { Provider } from '../../../actors/placement/providers.ts';
+import { adjustUse, countsOf, type Provider } from '../../../actors/placement/providers.ts';
 import {
   PACKING_POLICIES,
   type PackingPolicy,
@@ -30,11 +30,8 @@ function place(policy: PackingPolicy, spec: RequestSpec, tree: readonly Provider
   const [{ prefers, granted }] = policy.weighers;
   const allocations = fit(spec, tree, prefers) ?? [];
   for (const { provider, resources } of allocations) {
-    const stocks = tree.find(({ spec: { id } }) => id === provider)?.stocks;
-    for (const [resourceClass, amount] of Object.entries(resources)) {
-      const stock = stocks?.get(resourceClass);
-      if (stock !== undefined) stock.used += amount;
-    }
+    const one = tree.find(({ spec: { id } }) => id === provider);
+    if (one !== undefined) adjustUse(one, resources, 1);
   }
   granted?.(allocations);
 }
@@ -165,7 +162,7 @@ test('GPU clustering - what was given of a device is forgotten once it is idle',
   const tree = treeOf({ processorFree: 1_000, free: [1_000, 1_000] });
   const [, first, second] = tree as [Provider, Provider, Provider];
   place(policy, specOf(10, 2, 460), tree);
-  for (const { stocks } of [first, second]) for (const stock of stocks.values()) stock.used = 0;
+  for (const one of [first, second]) for (const stock of countsOf(one).values()) stock.used = 0;
   // 25 * (8000 - 2000) / 8000 = 18
   assert.is(scoreOf(policy, specOf(10, 1, 460), tree), 25 + 18);
   place(policy, specOf(10, 1, 460), tree);

@@ -2,7 +2,7 @@
 // beside its own while it looks for candidates. What is told is a moment old; the claim decides.
 
 import type { ApiOutcome, ForeignProvider } from '../../../messages/placement-api.ts';
-import { makeProvider, type Provider } from '../../providers.ts';
+import { countsOf, makeProvider, type Provider } from '../../providers.ts';
 import { SHARES_VIA_AGGREGATE } from '../../standard-traits.ts';
 import type { PlacementState } from '../../state.ts';
 import { treeOf } from '../../trees.ts';
@@ -38,7 +38,7 @@ export function landscapeOf(state: PlacementState, foreign: readonly ForeignProv
 
 function foreignProvider({ used, root, ...spec }: ForeignProvider): Provider {
   const provider = makeProvider(spec, root);
-  for (const [resourceClass, stock] of provider.stocks) stock.used = used[resourceClass] ?? 0;
+  for (const [resourceClass, stock] of countsOf(provider)) stock.used = used[resourceClass] ?? 0;
   return provider;
 }
 
