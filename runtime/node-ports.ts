@@ -12,7 +12,7 @@ import type { NatsStatus } from './bus/nats-options.ts';
 import type { Clock } from './clock.ts';
 import { agreedWithServed, settleConductorShards, settlePlacementShards } from './deployment.ts';
 import type { Sharded } from './deployment-served.ts';
-import { CellwrightError, TimeoutError } from './errors.ts';
+import { CellwrightError } from './errors.ts';
 import { jetStreamJournals } from './journal/jetstream.ts';
 import type { Journal, Journals } from './journal/journal.ts';
 import { memoryJournals } from './journal/memory.ts';
@@ -21,9 +21,9 @@ import { type NatsServer, startNatsServer } from './nats-server/server.ts';
 import type { NodeOptions } from './node-options.ts';
 import { jetStreamLeases } from './ownership/jetstream.ts';
 import type { Leases } from './ownership/leases.ts';
+import { guardedLeases } from './ownership/own-leases.ts';
 import { patiently } from './patience.ts';
 import type { Subjects } from './subjects.ts';
-import { within } from './within.ts';
 
 /** How much of a lease one read or write of it may take: so that a renewal can be tried again in time. */
 const LEASE_TIMEOUT_SHARE = 0.25;
@@ -140,26 +140,12 @@ export async function shardsFor(
   return patiently(() => settle({ bus: nats, subjects, replicas }, wanted), { clock, what, onError });
 }
 
-/** Leases of the caller's own: what they do not answer in time is tried again, as where a server does not answer. */
-function inTime(own: Leases, timeoutMs: number, clock: Clock): Leases {
-  async function answered<Answer>(address: Address, ask: () => Promise<Answer>): Promise<Answer> {
-    const answering = ask();
-    if (await within(timeoutMs, answering, clock)) return answering;
-    throw new TimeoutError(`the lease of '${address}'`, timeoutMs);
-  }
-  return {
-    read: (address) => answered(address, async () => own.read(address)),
-    watch: (address, onSeen, onEnd) => own.watch(address, onSeen, onEnd),
-    write: (address, record, revision) => answered(address, async () => own.write(address, record, revision)),
-  };
-}
-
 /** Leases `jetstream` without NATS are refused before. */
 export function leasesOf(
   { journals, leases, replicas = 1 }: NodeOptions,
   { nats, subjects, ttlMs, clock }: { nats: NatsBus | undefined; subjects: Subjects; ttlMs: number; clock: Clock },
 ): Leases | undefined {
-  if (typeof leases === 'object') return inTime(leases, ttlMs * LEASE_TIMEOUT_SHARE, clock);
+  if (typeof leases === 'object') return guardedLeases(leases, ttlMs * LEASE_TIMEOUT_SHARE, clock);
   const areWithJournals = leases === undefined && (journals === undefined || journals === 'jetstream');
   if (nats === undefined || !(leases === 'jetstream' || areWithJournals)) return undefined;
   return jetStreamLeases({ bus: nats, subjects, replicas, timeoutMs: ttlMs * LEASE_TIMEOUT_SHARE });
