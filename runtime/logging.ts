@@ -10,11 +10,11 @@ const LEVELS = ['info', 'warn', 'error', 'fatal'] as const satisfies (keyof Logg
 /** A logger that never fails: the given one, or one that writes warnings and errors to stderr, as JSON lines. */
 export function unfailingLogger(given: Logger | undefined): Logger {
   const logger: Logger = given ?? toStderr();
-  const quiet: Logger = Object.create(logger);
-  for (const level of LEVELS) {
-    quiet[level] = unfailing((...said: readonly unknown[]) => Reflect.apply(logger[level], logger, said));
-  }
-  return quiet;
+  const quietly = (level: (typeof LEVELS)[number]) => ({
+    value: unfailing((...said: readonly unknown[]) => Reflect.apply(logger[level], logger, said)),
+  });
+  // Not by setting them: the given one may be frozen, or a module, and is nobody's to change.
+  return Object.create(logger, Object.fromEntries(LEVELS.map((level) => [level, quietly(level)])));
 }
 
 /** Tells somebody whose code may be anybody's, and who may fail at once or by and by: there is nobody left to tell of that. */

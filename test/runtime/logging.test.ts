@@ -70,4 +70,24 @@ test('logging - a process outlives that stderr takes nothing, as on a disk that 
   }
 });
 
+test('logging - a logger may be frozen, a module, or one whose methods are read anew each time, and stays as it is', () => {
+  const said: string[] = [];
+  const say = (_: unknown, message: string) => said.push(message);
+  const plain = { info: say, warn: say, error: say, fatal: say };
+  let set = 0;
+  const changing = {
+    ...plain,
+    get warn() {
+      return say;
+    },
+    set warn(_) {
+      set += 1;
+    },
+  };
+  for (const given of [Object.freeze({ ...plain }), new Proxy(plain, { set: () => false }), changing]) {
+    unfailingLogger(given as unknown as Logger).warn({}, 'it is heard');
+  }
+  assert.equal([said.length, set], [3, 0]);
+});
+
 test.run();
