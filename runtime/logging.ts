@@ -2,6 +2,7 @@
 // not end what it is about: the disk of the logs may be full, and the caller's logger may throw.
 
 import pino, { type Logger } from 'pino';
+import { unfailing } from './unfailing.ts';
 
 /** What is kept while it cannot be written to stderr, bytes; what comes then is dropped. */
 const MAX_KEPT_BYTES = 1_000_000;
@@ -15,16 +16,6 @@ export function unfailingLogger(given: Logger | undefined): Logger {
   });
   // Not by setting them: the given one may be frozen, or a module, and is nobody's to change.
   return Object.create(logger, Object.fromEntries(LEVELS.map((level) => [level, quietly(level)])));
-}
-
-/** Tells somebody whose code may be anybody's, and who may fail at once or by and by: there is nobody left to tell of that. */
-export function unfailing<Said extends readonly unknown[]>(tell: (...said: Said) => unknown): (...said: Said) => void {
-  return (...said) => {
-    try {
-      const telling = tell(...said);
-      if (telling instanceof Promise) telling.catch(() => undefined);
-    } catch {}
-  };
 }
 
 function toStderr(): Logger {

@@ -45,7 +45,7 @@ export async function busOf(
   const onStatus = (status: NatsStatus) => {
     logStatus(status, name, logger);
     if (status.type === 'reconnected') onReconnected();
-    rest.onStatus?.(status);
+    return rest.onStatus?.(status);
   };
   if (servers !== undefined) {
     const connected = await connectNats({ servers, name, onError, loopback, ...rest, onStatus });
@@ -54,7 +54,7 @@ export async function busOf(
   const onEnded = (why: string) => {
     const message = `the NATS server of this node has ended (${why}): nothing starts it again, so start the node anew`;
     onError(new CellwrightError('nats-server-ended', message), 'the managed server');
-    managed?.onEnded?.(why);
+    return managed?.onEnded?.(why);
   };
   const server = await startNatsServer({ ...managed, onEnded, ...present({ signal: rest.signal }) });
   try {

@@ -8,6 +8,7 @@ import { CellwrightError, TimeoutError } from '../errors.ts';
 import { eachOnce } from '../patience.ts';
 import { sleep } from '../pause.ts';
 import { systemClock } from '../system-clock.ts';
+import { unfailing } from '../unfailing.ts';
 import { within } from '../within.ts';
 import type { Body, Bus, BusMessage, Encoded, Endpoint, PublishOptions, ServiceConfig } from './bus.ts';
 import { interest, type Listener } from './interest.ts';
@@ -71,13 +72,13 @@ export async function connectNats(options: NatsOptions): Promise<NatsBus> {
   const servers = shownAddresses(options.servers);
   /** Of each outage anew. */
   let tellOfTls = eachOnce(report);
+  const tellCaller = unfailing(
+    (status: NatsStatus) => options.onStatus?.(status),
+    (error, { type }) => report(error, type),
+  );
   const tell = (status: NatsStatus): void => {
     if (status.type === 'reconnected') tellOfTls = eachOnce(report);
-    try {
-      options.onStatus?.(status);
-    } catch (error) {
-      report(error, status.type);
-    }
+    tellCaller(status);
   };
   const tellOf = statusOfAll(tell);
   const link = async (more: { noEcho?: boolean; name?: string }): Promise<NatsLink> => {

@@ -2,6 +2,7 @@
 // so that the bus in memory refuses what a NATS server would. It sends nothing itself.
 
 import { CellwrightError, messageOf, PayloadTooLargeError } from '../errors.ts';
+import { unfailing } from '../unfailing.ts';
 import type { Body, Encoded, PublishOptions, ServiceConfig } from './bus.ts';
 
 /** A body as it travels. @throws CellwrightError `unencodable`. */
@@ -141,12 +142,5 @@ export function reportToConsole(error: unknown, subject: string): void {
 }
 
 /** `listener`, made unable to throw: it runs where a throw would stop the reader of a connection. */
-export function guarded(listener: ErrorListener): ErrorListener {
-  return (error, subject) => {
-    try {
-      listener(error, subject);
-    } catch (failure) {
-      reportToConsole(failure, subject);
-    }
-  };
-}
+export const guarded = (listener: ErrorListener): ErrorListener =>
+  unfailing(listener, (failure, _error, subject) => reportToConsole(failure, subject));

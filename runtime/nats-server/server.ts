@@ -9,7 +9,7 @@ import { createInterface } from 'node:readline';
 import { setTimeout as delay } from 'node:timers/promises';
 import { throwIfAborted, unlessAborted } from '../abortable.ts';
 import { CellwrightError, messageOf } from '../errors.ts';
-import { unfailing } from '../logging.ts';
+import { unfailing } from '../unfailing.ts';
 import { checkNatsServerOptions } from './checks.ts';
 import { type HeldFolder, holdFolder } from './data-folder.ts';
 import { findNatsServer } from './find.ts';

@@ -4,7 +4,7 @@
 import type { Address } from '../../actors/actor.ts';
 import type { Clock } from '../clock.ts';
 import { CellwrightError, messageOf, TimeoutError } from '../errors.ts';
-import { unfailing } from '../logging.ts';
+import { unfailing } from '../unfailing.ts';
 import { within } from '../within.ts';
 import type { Leases, LeaseWatch } from './leases.ts';
 

@@ -632,9 +632,12 @@ test('bus NATS - figures that cannot be written as JSON do not end the process',
   });
 });
 
-test('bus NATS - a listener of errors or of the status that throws does not make the connection deaf', async () => {
+test('bus NATS - a listener of errors or of the status that throws, at once or by and by, does not make the connection deaf', async () => {
   const { error: print } = console;
   const printed: unknown[] = [];
+  const unheard: unknown[] = [];
+  const note = (reason: unknown) => unheard.push(reason);
+  process.on('unhandledRejection', note);
   console.error = (...line: unknown[]) => void printed.push(line);
   try {
     await withServer({}, async (server, connect) => {
@@ -642,6 +645,7 @@ test('bus NATS - a listener of errors or of the status that throws does not make
         throw new Error('the listener is broken');
       };
       const bus = await connect({ onError: fail, onStatus: fail });
+      await connect({ onError: async () => fail(), onStatus: async () => fail() });
       let got = 0;
       bus.subscribe('a', () => {
         got++;
@@ -659,8 +663,10 @@ test('bus NATS - a listener of errors or of the status that throws does not make
     });
   } finally {
     console.error = print;
+    process.off('unhandledRejection', note);
   }
   assert.ok(printed.length > 0);
+  assert.equal(unheard, []);
 });
 
 test.run();

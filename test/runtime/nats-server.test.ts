@@ -13,6 +13,7 @@ import { createInterface } from 'node:readline';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { connect } from 'nats';
+import pino from 'pino';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { type CellwrightError, messageOf } from '../../runtime/errors.ts';
@@ -429,6 +430,37 @@ test('start - it is told when the server ends by itself, and not when it is stop
   await until('it is told', () => ends.length > 0);
   await killed.stop();
   assert.equal(ends, ['ended by SIGKILL']);
+});
+
+test('start - a node lives on where whoever is told by it of the end of its server, or of its connection, fails by and by', async () => {
+  const unheard: unknown[] = [];
+  const note = (reason: unknown) => unheard.push(reason);
+  process.on('unhandledRejection', note);
+  let pid = 0;
+  const told: string[] = [];
+  const fail = async (what: string) => {
+    told.push(what);
+    throw new Error('the listener is broken');
+  };
+  const managed = {
+    log: (line: string) => (pid ||= Number(/\[(\d+)\]/.exec(line)?.[1])),
+    onEnded: () => fail('ended'),
+  };
+  const node = await startNode({
+    roles: ['placement'],
+    nats: { managed, onStatus: ({ type }) => fail(type) },
+    journals: 'memory',
+    logger: pino({ level: 'silent' }),
+  });
+  try {
+    process.kill(pid, 'SIGKILL');
+    await until('both are told', () => told.includes('ended') && told.includes('disconnected'));
+    await new Promise((resolve) => setImmediate(resolve));
+    assert.equal(unheard, []);
+  } finally {
+    process.off('unhandledRejection', note);
+    await node.stop();
+  }
 });
 
 test('start - an option that cannot be, or that there is not, is refused by its name, and nothing is left behind', async () => {
