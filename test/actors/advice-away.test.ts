@@ -397,6 +397,13 @@ test('scheduler - of those that are silent only those are named whose hosts woul
   avoiding.silentCells.add('a0').add('z9');
   const left = surveyFor(avoiding, { spec, where: { avoidCells: ['a0', 'z9'] } }).advice[0];
   assert.equal([left?.about, left?.hosts, left?.silentCells], ['a0', 1, ['a0']], 'the other one is still avoided');
+  const back = viewOf(
+    { host: 'x', cell: 'a0', has: { VCPU: 8 }, state: 'down' },
+    { host: 'z', cell: 'z9', has: { VCPU: 16 }, state: 'down' },
+  );
+  back.silentCells.add('a0').add('z9');
+  const [needed] = survey(back, spec, 2).advice;
+  assert.equal([needed?.host, needed?.hosts, needed?.silentCells], ['z9/z', 2, ['z9']], 'the other one is not needed');
   const several = viewOf({ host: 'x', cell: 'a0', has: { VCPU: 4 } }, { host: 'z', cell: 'z9', has: { VCPU: 8 } });
   several.silentCells.add('a0').add('z9');
   const fewer = survey(several, spec, 2).advice.find(({ code }) => code === 'fewer-instances');

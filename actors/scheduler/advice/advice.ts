@@ -163,9 +163,11 @@ function* adviceFor(search: Search, candidate: Candidate): Steps<Advice | null> 
     const { names, room: letIn } = fewestLeftOut(parts, yield* roomOf(adviser, spec, fitting), isEnoughRoom);
     return { ...advice, about: names.join(', '), hosts: letIn.hosts, ...ofAll, ...silentFew(letIn.silent) };
   }
-  const many = { ...ofAll, ...silentFew(all.silent) };
   // Of hosts that are away it is said which they are, of others where it would fit then.
-  if (back !== undefined) return { ...advice, hosts: back.of, ...many, ...whichOf(back.back) };
+  if (back !== undefined) {
+    return { ...advice, hosts: back.of, ...ofAll, ...silentFew(back.silent), ...whichOf(back.back) };
+  }
+  const many = { ...ofAll, ...silentFew(all.silent) };
   const emptied = emptiedTold(candidate, all, adviser);
   const isLimit = but !== undefined && limits.includes(but);
   const limiters = isLimit ? yield* limitersFor(adviser, candidate.limiters, fitting, but) : {};

@@ -32,8 +32,9 @@ export function considerAway(adviser: Adviser, host: ViewHost, tree: readonly Pr
   const cost = state === 'set-aside' ? 0.4 : 0.8;
   const change = { advice: { code: 'host-state' as const, about: state }, cost };
   const { room, away } = roomsWith(adviser, change);
-  away.push({ host: `${host.cell}/${host.host}`, times, until, isDisabled: disabled === true, asideUntil });
-  add(room, times, silencedOf(adviser, tree));
+  const silent = silencedOf(adviser, tree);
+  away.push({ host: `${host.cell}/${host.host}`, times, until, isDisabled: disabled === true, asideUntil, silent });
+  add(room, times, silent);
 }
 
 /** A host that only one filter refuses, or for which it fails, and its tree. */

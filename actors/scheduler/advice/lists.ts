@@ -1,7 +1,7 @@
 // Of what a request avoids, or waits for, no more than it takes: the names of a list that would have to be left out, and the
 // hosts that would have to come back.
 
-import type { Silenced } from '../view/silence.ts';
+import { addSilenced, bothSilenced, noneSilenced, type Silenced } from '../view/silence.ts';
 import { add, both, noRoom, type Room } from './rooms.ts';
 
 /** What hosts would hold that the same names of a list keep out. */
@@ -75,12 +75,16 @@ export interface Away {
   readonly isDisabled: boolean;
   /** It is set aside until then if it is back before, ms since the epoch. */
   readonly asideUntil?: number | undefined;
+  /** Those that are silent on whom it depends, where that is noted. */
+  readonly silent?: Silenced | undefined;
 }
 
 /** Hosts that are to come back, and of how many they are. */
 export interface Back {
   readonly back: readonly Away[];
   readonly of: number;
+  /** On whom all depends: these, and the hosts that fit as it is. */
+  readonly silent: Silenced;
 }
 
 /**
@@ -90,11 +94,16 @@ export interface Back {
  */
 export function fewestBack(away: readonly Away[], before: Room, isEnough: (room: Room) => boolean): Back {
   const enabled = away.filter(({ isDisabled }) => !isDisabled);
-  for (const some of [enabled.filter(({ asideUntil }) => asideUntil === undefined), enabled]) {
-    const back = firstBack(some, before, isEnough);
-    if (back.length > 0) return { back, of: some.length };
+  let back: readonly Away[] = [];
+  let of = 0;
+  for (const some of [enabled.filter(({ asideUntil }) => asideUntil === undefined), enabled, away]) {
+    back = firstBack(some, before, isEnough);
+    of = some.length;
+    if (back.length > 0) break;
   }
-  return { back: firstBack(away, before, isEnough), of: away.length };
+  const silent = bothSilenced(before.silent, noneSilenced());
+  for (const one of back) if (one.silent !== undefined) addSilenced(silent, one.silent);
+  return { back, of, silent };
 }
 
 /** None: all of them are too few. */
