@@ -97,7 +97,7 @@ export function journalsOf(
     onError(error: unknown, what: string): void;
   },
 ): Journals {
-  if (typeof journals === 'function') return (owner) => checkedJournal(journals(owner), owner);
+  if (typeof journals === 'function') return (owner) => checkedJournal(journals(owner), owner, clock);
   if (journals === 'memory' || (journals === undefined && nats === undefined)) return memoryJournals({ clock });
   if (nats !== undefined) return jetStreamJournals({ bus: nats, clock, subjects, replicas, onError });
   throw new CellwrightError('bad-option', "journals can be 'jetstream' only on NATS", { field: 'journals' });
@@ -106,14 +106,14 @@ export function journalsOf(
 const JOURNAL_METHODS = ['open', 'append', 'beginSnapshot', 'close'] as const satisfies (keyof Journal<unknown>)[];
 
 /** @throws CellwrightError `bad-option` for what a function of the embedder's made that is no journal. */
-function checkedJournal<R>(made: Journal<R>, owner: Address): Journal<R> {
+function checkedJournal<R>(made: Journal<R>, owner: Address, clock: Clock): Journal<R> {
   const bad = (what: string) =>
     new CellwrightError('bad-option', `the journal of '${owner}' ${what}`, { field: 'journals' });
   if (typeof made !== 'object' || made === null) throw bad('is no object');
   if (typeof (made as { then?: unknown }).then === 'function') throw bad('is a promise: it must be made at once');
   const lacking = JOURNAL_METHODS.find((method) => typeof made[method] !== 'function');
   if (lacking !== undefined) throw bad(`lacks the method '${lacking}'`);
-  return guardedJournal(made, owner);
+  return guardedJournal(made, owner, clock);
 }
 
 interface Ports {

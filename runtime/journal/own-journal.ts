@@ -2,13 +2,55 @@
 // word, or a promise that fails where nobody waits for it, must neither hold an actor up nor end the process.
 
 import type { Address } from '../../actors/actor.ts';
-import { CellwrightError, messageOf } from '../errors.ts';
-import type { Journal, Recorded } from './journal.ts';
+import { present } from '../../actors/present.ts';
+import type { Clock } from '../clock.ts';
+import { CellwrightError, messageOf, TimeoutError } from '../errors.ts';
+import { within } from '../within.ts';
+import type { Journal, Recorded, SnapshotWriter } from './journal.ts';
+
+/** How long one may take to close, ms: a node that stops waits for it. */
+const CLOSED_WITHIN_MS = 10_000;
 
 /** The journal that does what the given one does, as far as that is what a journal may do. */
-export function guardedJournal<R>(own: Journal<R>, owner: Address): Journal<R> {
+export function guardedJournal<R>(own: Journal<R>, owner: Address, clock: Clock): Journal<R> {
+  /** Why a part of a snapshot is not stored, where that was said by and by. */
+  let unsaid: { readonly error: unknown } | undefined;
+  let closing: Promise<void> | undefined;
+
+  /** A part that fails at once is told at once, and one that fails later with what is done next. */
+  function insistStored(): void {
+    if (unsaid === undefined) return;
+    const { error } = unsaid;
+    unsaid = undefined;
+    throw error;
+  }
+
+  function guardedWriter(writer: SnapshotWriter): SnapshotWriter {
+    return {
+      add(part, isLast, stored) {
+        insistStored();
+        const took: unknown = writer.add(part, isLast, stored);
+        if (took instanceof Promise) {
+          took.catch((error) => {
+            unsaid = { error };
+          });
+        }
+        return typeof took === 'number' && took >= 0 ? took : 0;
+      },
+      ...present({ recordBytes: writer.recordBytes }),
+    };
+  }
+
+  async function closed(): Promise<void> {
+    const ended = (async () => own.close())();
+    if (await within(CLOSED_WITHIN_MS, ended, clock)) return ended;
+    throw new TimeoutError('', 0, `the journal of '${owner}' was not closed within ${CLOSED_WITHIN_MS} ms`);
+  }
+
   return {
     async open(tenure) {
+      unsaid = undefined;
+      closing = undefined;
       return insistRecorded(await own.open(tenure), owner);
     },
     append(records, done) {
@@ -19,6 +61,7 @@ export function guardedJournal<R>(own: Journal<R>, owner: Address): Journal<R> {
         isSaid = true;
         done(fault);
       };
+      insistStored();
       const pending: unknown = own.append(records, said);
       if (pending instanceof Promise) pending.catch((error) => said(error ?? new Error('it does not say why')));
     },
@@ -28,8 +71,11 @@ export function guardedJournal<R>(own: Journal<R>, owner: Address): Journal<R> {
     get wantsSnapshot() {
       return own.wantsSnapshot;
     },
-    beginSnapshot: () => own.beginSnapshot(),
-    close: async () => own.close(),
+    beginSnapshot: () => guardedWriter(own.beginSnapshot()),
+    close() {
+      closing ??= closed();
+      return closing;
+    },
   };
 }
 

@@ -6,6 +6,7 @@ import { memoryBus } from '../../runtime/bus/memory.ts';
 import { startNode, systemClock } from '../../runtime/index.ts';
 import { type Journal, type Journals, noSnapshots } from '../../runtime/journal/journal.ts';
 import { guardedJournal } from '../../runtime/journal/own-journal.ts';
+import { virtualClock } from '../../runtime/virtual-clock.ts';
 import { quickDriver } from '../e2e/system.ts';
 import { failureOf } from '../support/until.ts';
 
@@ -24,7 +25,11 @@ const own = (more: Partial<Journal<never>>): Journal<never> => ({
 /** What an owner is told of an entry. */
 async function toldOf(append: Append): Promise<(string | null)[]> {
   const told: (string | null)[] = [];
-  const journal = guardedJournal(own({ append: append as Journal<never>['append'] }), 'cell/c1') as Journal<number>;
+  const journal = guardedJournal(
+    own({ append: append as Journal<never>['append'] }),
+    'cell/c1',
+    systemClock(),
+  ) as Journal<number>;
   journal.append([1], (error) => told.push(error === null ? null : error.message));
   await new Promise((resolve) => setImmediate(resolve));
   return told;
@@ -84,11 +89,40 @@ test('own journal - a node builds with one that says twice that an entry is safe
 
 test('own journal - one that reads nothing is refused by the name of its owner', async () => {
   for (const read of [undefined, {}, { snapshot: null }, { snapshot: 'x', records: [] }]) {
-    const journal = guardedJournal(own({ open: async () => read as never }), 'cell/c1');
+    const journal = guardedJournal(own({ open: async () => read as never }), 'cell/c1', systemClock());
     const error = await failureOf(() => journal.open());
     assert.equal((error as unknown as { field: string }).field, 'journals');
     assert.match(error.message, /^open of the journal of 'cell\/c1' must answer/);
   }
+});
+
+test('own journal - a part of a snapshot that is not stored by and by is told with what comes next, once', async () => {
+  const unheard: unknown[] = [];
+  const note = (reason: unknown) => unheard.push(reason);
+  process.on('unhandledRejection', note);
+  try {
+    const add = (async () => Promise.reject(new Error('no disk'))) as never;
+    const journal = guardedJournal(own({ beginSnapshot: () => ({ add }) }), 'cell/c1', systemClock());
+    const told: (Error | null)[] = [];
+    assert.is(
+      journal.beginSnapshot().add({}, true, () => {}),
+      0,
+    );
+    await new Promise((resolve) => setImmediate(resolve));
+    assert.throws(() => journal.append([], (error) => told.push(error)), /no disk/);
+    journal.append([], (error) => told.push(error));
+    assert.equal([told, unheard], [[null], []]);
+  } finally {
+    process.off('unhandledRejection', note);
+  }
+});
+
+test('own journal - one that does not close is passed over, so that its node can be stopped', async () => {
+  const clock = virtualClock();
+  const journal = guardedJournal(own({ close: () => new Promise(() => {}) }), 'cell/c1', clock);
+  const closing = failureOf(() => journal.close());
+  while (clock.step());
+  assert.is((await closing).message, "the journal of 'cell/c1' was not closed within 10000 ms");
 });
 
 test.run();
