@@ -128,13 +128,33 @@ export function messageOf(error: unknown): string {
 /** The longest text that is made of an object, in characters: whoever threw it thought of no reader. */
 const MAX_TEXT = 1_000;
 
+const NO_WORDS = '[object Object]';
+
 /** Of an object that has no words of its own, its message, as what looks like an error has one, or else what is in it. */
 function textOf(thrown: unknown): string {
-  const text = String(thrown);
-  if (text !== '[object Object]') return text;
+  const isMute = typeof thrown === 'object' && thrown !== null && typeof thrown.toString !== 'function';
+  const text = isMute ? NO_WORDS : String(thrown);
+  if (text !== NO_WORDS) return text;
   const { message } = thrown as { readonly message?: unknown };
   if (typeof message === 'string' && message.trim() !== '') return message;
-  return (JSON.stringify(thrown) ?? text).slice(0, MAX_TEXT).replace(/[\uD800-\uDBFF]$/, '');
+  return (contentOf(thrown as object) ?? text).slice(0, MAX_TEXT).replace(/[\uD800-\uDBFF]$/, '');
+}
+
+/** Of one that goes in a circle, as what holds a request and its answer does, what is said in a word. */
+function contentOf(thrown: object): string | undefined {
+  try {
+    return JSON.stringify(thrown, inWords);
+  } catch (error) {
+    const said = Object.entries(thrown).filter(([, value]) => typeof value === 'string' || typeof value === 'number');
+    if (said.length === 0) throw error;
+    return JSON.stringify(Object.fromEntries(said));
+  }
+}
+
+/** What JSON would leave out, or has no form for. */
+function inWords(_: string, value: unknown): unknown {
+  if (value instanceof Error) return messageOf(value);
+  return typeof value === 'bigint' ? String(value) : value;
 }
 
 /**

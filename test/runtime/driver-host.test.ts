@@ -349,6 +349,9 @@ test('driver host - whatever a driver throws, something is said of it: without a
     [{ message: 'the volume is busy', code: 'EBUSY' }, /^the volume is busy$/],
     [Object.assign(new Error('x'), { message: { code: 7 } }), /^\{"code":7\}$/],
     [circle, /^it says nothing that can be read$/],
+    [{ ...circle, code: 'EBUSY', tries: 3 }, /^\{"code":"EBUSY","tries":3\}$/],
+    [{ code: 7n, reason: new Error('the volume is busy') }, /^\{"code":"7","reason":"the volume is busy"\}$/],
+    [Object.assign(Object.create(null), { message: 'the volume is busy' }), /^the volume is busy$/],
     ['', /^it does not say why$/],
     ['  it is away\n', /^it is away$/],
   ] as const) {
