@@ -152,8 +152,9 @@ function filterOf(choice: FilterChoice, at: string, aggregates: Aggregates, onFa
     refuseBuiltIn(name, at);
     return watchedFilter(told, onFault);
   }
-  refuseHalfOwn(told, 'refusal', at);
-  refuseUnknown(told, ['name', 'most'], at);
+  const fields = ['name', 'most'];
+  refuseHalfOwn(told, 'refusal', fields, at);
+  refuseUnknown(told, fields, at);
   const most = 'most' in told ? told.most : undefined;
   if (most !== undefined && !(Number.isInteger(most) && most >= 0)) {
     throw bad(`${at}.most`, 'must be a whole number, 0 or more');
@@ -210,9 +211,10 @@ function weigherOf(choice: WeigherChoice, at: string, onFault: OnOwnFault): Weig
     checkOwn(told, FIELDS_OF_WEIGHER, at);
     return watchedWeigher(told as Weigher, multiplier ?? 1, onFault);
   }
-  refuseHalfOwn(told, 'weigh', at);
   const more = name.startsWith('metric-') ? ['least', 'most'] : isPolicy(name) ? ['typical', 'scale'] : [];
-  refuseUnknown(told, ['name', 'multiplier', ...more], at);
+  const fields = ['name', 'multiplier', ...more];
+  refuseHalfOwn(told, 'weigh', fields, at);
+  refuseUnknown(told, fields, at);
   const packing = packingWeigherOf(told, (field, what) => bad(`${at}.${field}`, what));
   const weigher = packing ?? (name.startsWith('metric-') ? metricOf(told, at) : namedWeigher(name));
   if (weigher === undefined) {
@@ -298,13 +300,28 @@ function checkOwn(own: object, types: Readonly<Record<string, string>>, at: stri
 }
 
 /** What has functions is meant to be one's own: whoever misspelt its method learns nothing from the fields of what is built in. */
-function refuseHalfOwn(told: object, method: 'refusal' | 'weigh', at: string): void {
-  const functions = Object.keys(told).filter((field) => typeof told[field as keyof typeof told] === 'function');
+function refuseHalfOwn(told: object, method: 'refusal' | 'weigh', builtIn: readonly string[], at: string): void {
+  const functions = namesIn(told).filter(
+    (field) => !builtIn.includes(field) && typeof told[field as keyof typeof told] === 'function',
+  );
   if (functions.length === 0) return;
   throw bad(
     `${at}.${method}`,
     `must be there, a function, where there are functions; there are ${functions.join(', ')}`,
   );
+}
+
+/** What an object has, with the methods of its class. */
+function namesIn(told: object): string[] {
+  const names = new Set(Object.keys(told));
+  for (
+    let one = Object.getPrototypeOf(told);
+    one !== null && one !== Object.prototype;
+    one = Object.getPrototypeOf(one)
+  ) {
+    for (const name of Object.getOwnPropertyNames(one)) if (name !== 'constructor') names.add(name);
+  }
+  return [...names];
 }
 
 /** A field that nobody reads is a field that is misspelt. */

@@ -186,6 +186,25 @@ const BAD: readonly (readonly [object, string, RegExp])[] = [
     /must be there, .*; there are refuse$/,
   ],
   [
+    {
+      scheduler: {
+        filters: [
+          new (class {
+            name = 'mine';
+            refuse() {}
+          })(),
+        ],
+      },
+    },
+    'scheduler.filters.0.refusal',
+    /must be there, .*; there are refuse$/,
+  ],
+  [
+    { scheduler: { filters: [{ name: 'instance-limit', most: () => 3 }] } },
+    'scheduler.filters.0.most',
+    /must be a whole number/,
+  ],
+  [
     { scheduler: { weighers: [{ name: 'mine', weight: () => 1 }] } },
     'scheduler.weighers.0.weigh',
     /must be there, .*; there are weight$/,
