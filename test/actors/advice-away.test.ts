@@ -93,6 +93,8 @@ test('scheduler - of hosts that are down and were set aside it is said until whe
     whyNone({ rankings, view: alone }, { spec: { ...spec, tree: { oneOf: ['p-a'] } } }),
     /host 'a' is down; when it comes back it is set aside until 00:00:09Z/,
   );
+  const saysNothing = { ...alone, now: 9_000 };
+  assert.is(survey(saysNothing, spec, 1).advice[0]?.setAside, undefined, 'its cell has not said that its time is over');
   learnHost(alone, 'c1', { host: 'a', provider: 'p-a', state: 'down' });
   assert.is(survey(alone, spec, 1).advice[0]?.setAside, undefined, 'its time is over');
 

@@ -16,7 +16,7 @@ import { type Amount, type Amounts, budgetOf, nearestOf, noteAllAmounts, specWit
 import { COST_OF_SEVERAL, morePerHost, toldOf, withoutFilter, withoutInstanceGroup } from './changes.ts';
 import { limitersFor } from './limits.ts';
 import { type Away, type Back, effortOf, fewestBack, fewestLeftOut } from './lists.ts';
-import { add, letFor, noRoom, type Room, roomOf, roomsOf, rootOfTree } from './rooms.ts';
+import { add, both, letFor, noRoom, type Room, roomOf, roomsOf, rootOfTree } from './rooms.ts';
 
 /** How many changes are advised. */
 const MAX_ADVICE = 3;
@@ -90,7 +90,7 @@ function* findBack({ adviser, fitting, candidates }: Search): Steps<void> {
   if (candidates.every(({ away }) => away.length === 0)) return;
   const before = yield* roomOf(adviser, adviser.spec, fitting);
   for (const [at, one] of candidates.entries()) {
-    if (one.away.length === 0) continue;
+    if (one.away.length === 0 || !holdsAll(adviser, adviser.spec, both(before, one.room))) continue;
     candidates[at] = { ...one, back: fewestBack(one.away, before, (room) => holdsAll(adviser, adviser.spec, room)) };
     yield;
   }

@@ -6,6 +6,7 @@ import { fit } from '../../fitting/fit.ts';
 import type { InstanceGroup } from '../../messages/common.ts';
 import { keepsTogether } from '../../placement/groups.ts';
 import type { Provider } from '../../placement/providers.ts';
+import type { HostFacts } from '../view/host-facts.ts';
 import type { ViewHost } from '../view/view.ts';
 import { type Adviser, changesOf, note, roomsWith } from './adviser.ts';
 import { considerAmounts, MAX_LOOKS_ON_ONE } from './amounts.ts';
@@ -24,10 +25,14 @@ import type { Wish } from './places.ts';
 import { add, roomOn, rootOfTree, silencedOf } from './rooms.ts';
 
 /** A host that is out of service, and its tree: it might fit when it comes back. */
-export function considerAway(adviser: Adviser, host: ViewHost, tree: readonly Provider[]): void {
+export function considerAway(
+  adviser: Adviser,
+  host: ViewHost,
+  { tree, asideUntil }: Pick<HostFacts, 'tree' | 'asideUntil'>,
+): void {
   const times = roomOn(adviser, adviser.spec, tree);
   if (times === 0) return;
-  const { state, disabled, until, asideUntil } = host;
+  const { state, disabled, until } = host;
   // Those that are set aside come back by themselves; the others need an operator.
   const cost = state === 'set-aside' ? 0.4 : 0.8;
   const change = { advice: { code: 'host-state' as const, about: state }, cost };

@@ -13,6 +13,7 @@ import { wakeId } from '../../wakes.ts';
 import type { Work } from '../state.ts';
 import { rootsOf, toldOn } from '../view/groups-view.ts';
 import type { View } from '../view/view.ts';
+import { restOf } from '../view/view-hosts.ts';
 
 /** How long the names of members are waited for, ms: without them it is said how many they are. */
 const MEMBERS_MS = 500;
@@ -41,7 +42,8 @@ export function groupHeld(
   const host = view.hosts.get(root);
   const members = toldOn(view.groups, group.id, root);
   if (host === undefined || host.state === 'up' || members === 0 || others.length > 0) return undefined;
-  const { cell, state, disabled, asideUntil } = host;
+  const { cell, state, disabled } = host;
+  const asideUntil = restOf(view, host);
   const place = { cell, host: host.host, state, ...present({ disabled, asideUntil }) };
   return { group: nameOf(group), ...place, members, named: [], freedBy };
 }

@@ -432,7 +432,7 @@ function advise(
     if (mayServeIfEmpty(rankings, view, request, empty, root, names)) considerEmpty(adviser, tree, empty);
   }
   if (more.length > 0) return;
-  if (only === serviceState.name) return considerAway(adviser, host, tree);
+  if (only === serviceState.name) return considerAway(adviser, host, facts);
   if (only === INSTANCE_GROUP) {
     considerGroup(adviser, tree);
     const { byOwnRule } = adviser.group;

@@ -82,14 +82,17 @@ export function forgetUnlistedHosts(view: View, listed: ReadonlySet<string>, cel
   }
 }
 
+/** Until when it is set aside if it is back before that. That the time is over its cell need not have said: it may be silent. */
+export function restOf({ now }: Pick<View, 'now'>, { asideUntil }: ViewHost): number | undefined {
+  return asideUntil !== undefined && asideUntil > now ? asideUntil : undefined;
+}
+
 /** What filters and weighers see of a host. */
-export function factsOf(
-  view: View,
-  { cell, host, root, state, reason, until, asideUntil, stats, failures }: ViewHost,
-  tree: readonly Provider[],
-): HostFacts {
+export function factsOf(view: View, one: ViewHost, tree: readonly Provider[]): HostFacts {
+  const { cell, host, root, state, reason, until, stats, failures } = one;
   const { traits, aggregates } = tree[0] as Provider;
   const { now } = view;
+  const asideUntil = restOf(view, one);
   const counts = counted(view, root, stats);
   return { cell, host, state, reason, until, asideUntil, tree, traits, aggregates, stats: counts, failures, now };
 }
