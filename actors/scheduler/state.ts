@@ -305,7 +305,10 @@ export interface Surveyed {
 export interface ToSurvey {
   readonly request: Request;
   readonly count: number;
-  readonly awaited: Awaiting[];
+  /** Each of them, and until when he waits for it. */
+  awaited: { readonly awaiting: Awaiting; readonly until: SteadyTime }[];
+  /** When the first of them waits no longer. */
+  soonest: SteadyTime;
   /** When they were told last that it is under way. */
   toldAt: SteadyTime;
 }

@@ -248,6 +248,74 @@ test('surveying - however many ask for different things on hosts that change all
   assert.ok(looks < 4 * first, `${looks} looks after ${first}`);
 });
 
+test('surveying - one who waits for his turn is answered in time, however many ask all the time for what nobody has asked for', () => {
+  const all = countingRig(hostsOf(400));
+  const [desk] = all.desks;
+  assert.ok(desk);
+  told(all, selectFor('first', { vcpu: 10 }));
+  const ended = new Map<string, number>();
+  const from = desk.now;
+  for (let n = 0; ended.size < 3 && n < 1_200; n += 1) {
+    all.put({ host: `h${n % 400}`, has: { VCPU: 7 + (n % 2) } });
+    all.deliver();
+    all.hear('scheduler/s', selectFor(`other-${n}`, { vcpu: 100 + n }), 'conductor/0');
+    if (n === 60) {
+      for (const [request, seconds] of [
+        ['brief', 1],
+        ['short', 6],
+        ['long', 60],
+      ] as const) {
+        const expiresAt = desk.now + seconds * 1_000;
+        all.hear('scheduler/s', selectFor(request, { vcpu: 10, expiresAt }), 'conductor/0');
+      }
+    }
+    all.pass(10);
+    all.deliver();
+    for (const { request } of all.answers.splice(0)) {
+      if (!/^(other|first)/.test(request)) ended.set(request, desk.now - from - 600);
+    }
+  }
+  const most = { brief: 1_000, short: 3_500, long: 10_500 };
+  for (const [request, ms] of Object.entries(most)) {
+    assert.ok((ended.get(request) ?? Number.POSITIVE_INFINITY) < ms, `${request}: ${ended.get(request)} ms`);
+  }
+});
+
+test('surveying - who asks when it is time to look again brings along those who wait for that', () => {
+  const all = countingRig(hostsOf(MANY));
+  const [desk] = all.desks;
+  assert.ok(desk);
+  const change = (n: number) => {
+    all.put({ host: `h${n}`, has: { VCPU: 7 } });
+    all.deliver();
+  };
+  told(all, selectFor('first', { vcpu: 10 }));
+  const KINDS = 60;
+  for (let n = 0; n < KINDS; n += 1) told(all, selectFor(`kind-${n}`, { vcpu: 20 + n }));
+  all.answers.splice(0);
+  change(0);
+  told(all, selectFor('again', { vcpu: 10 }));
+  change(1);
+  all.hear('scheduler/s', selectFor('waits', { vcpu: 10 }), 'conductor/0');
+  all.deliver();
+  all.answers.splice(0);
+  all.pass(1_000);
+  assert.is(all.answers.length, 0, 'it is not its turn');
+  const looks = all.looksAt(() => {
+    all.hear('scheduler/s', selectFor('comes', { vcpu: 10 }), 'conductor/0');
+    all.deliver();
+    for (let step = 0; step < 20; step += 1) all.pass(10);
+    all.deliver();
+    assert.equal(
+      all.answers.map(({ request }) => request),
+      ['waits', 'comes'],
+    );
+    all.pass(20_000);
+    all.deliver();
+  });
+  assert.ok(looks < 5 * MANY, `${looks} looks`);
+});
+
 test('surveying - where many wait for different things and hosts change, each is looked into less often, and is told so', () => {
   const all = countingRig(hostsOf(MANY));
   const KINDS = 20;

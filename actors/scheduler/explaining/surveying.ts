@@ -5,7 +5,7 @@
 import type { GroupHeld } from '../../messages/decision.ts';
 import { present } from '../../present.ts';
 import type { Request } from '../request.ts';
-import type { Awaiting, Surveyed, Work } from '../state.ts';
+import type { Awaiting, Surveyed, ToSurvey, Work } from '../state.ts';
 import { beginSweep, isShort, mayBeginSweep, TELL_MS } from '../sweeps.ts';
 import { cellFeed } from '../view/feeds.ts';
 import { nameMembers } from './group-held.ts';
@@ -79,9 +79,11 @@ function untilFree(work: Work): number {
   return work.state.surveying.freeAt - steady - Math.max(0, FRESH_MS - restMs(work));
 }
 
-function look(work: Work, key: string, request: Request, count: number, awaited: Awaiting[]): void {
+function look(work: Work, key: string, request: Request, count: number, others: readonly Awaiting[]): void {
   const { surveyed, surveying, rankings, view, followers } = work.state;
   const { steady } = work.turn;
+  // Who waits for his turn to be told of the same has it now.
+  const awaited = [...takeLater(work, key), ...others];
   const one: Surveyed = { revision: view.revision, beganAt: steady, doneAt: null, found: null, awaited };
   const isHeardOf = (cell: string) => followers.has(cellFeed(cell));
   const survey = surveyOf(rankings, view, { request, count, limit: 0, roughly: true, isHeardOf }, (told, later) => {
@@ -114,11 +116,21 @@ function lookLater(work: Work, key: string, request: Request, count: number, awa
   const { steady } = work.turn;
   const known = later.get(key);
   const waitMs = untilFree(work) + later.size * restMs(work);
-  const isTooLong = waitMs > (awaiting.endsAt - steady) / 2 || (known === undefined && waitMs > LONGEST_MS);
+  const mayWaitMs = (awaiting.endsAt - steady) / 2;
+  const isTooLong = waitMs > mayWaitMs || (known === undefined && waitMs > LONGEST_MS);
   if (isTooLong) return awaiting.found(work, null);
-  if (known !== undefined) return void known.awaited.push(awaiting);
-  later.set(key, { request, count, awaited: [awaiting], toldAt: steady });
+  const until = steady + Math.min(mayWaitMs, LONGEST_MS);
+  const one = known ?? { request, count, awaited: [], soonest: until, toldAt: steady };
+  one.awaited.push({ awaiting, until });
+  one.soonest = Math.min(one.soonest, until);
+  later.set(key, one);
   if (later.size === 1) wakeForNext(work);
+}
+
+function takeLater({ state: { surveying } }: Work, key: string): Awaiting[] {
+  const awaited = surveying.later.get(key)?.awaited ?? [];
+  surveying.later.delete(key);
+  return awaited.map(({ awaiting }) => awaiting);
 }
 
 /** Looks for those whose turn it is. */
@@ -126,15 +138,26 @@ export function goOnSurveying(work: Work): void {
   const { surveyed, surveying } = work.state;
   const { steady } = work.turn;
   for (const [key, one] of surveying.later) {
+    if (steady >= one.soonest) giveUp(work, key, one);
     if (steady - one.toldAt >= TELL_MS) {
       one.toldAt = steady;
-      for (const each of one.awaited) each.underWay(work);
+      for (const { awaiting } of one.awaited) awaiting.underWay(work);
     }
     if (untilFree(work) > 0 || !mayBeginSweep(work) || surveyed.get(key)?.doneAt === null) continue;
-    surveying.later.delete(key);
-    look(work, key, one.request, one.count, one.awaited);
+    if (surveying.later.has(key)) look(work, key, one.request, one.count, []);
   }
   if (surveying.later.size > 0) wakeForNext(work);
+}
+
+/** Others were looked for all the time, who ask for what nobody had asked for: to those who can wait no longer it stays unknown. */
+function giveUp(work: Work, key: string, one: ToSurvey): void {
+  const { steady } = work.turn;
+  const over = one.awaited.filter(({ until }) => until <= steady);
+  const left = one.awaited.filter(({ until }) => until > steady);
+  one.awaited = left;
+  one.soonest = left.reduce((soonest, { until }) => Math.min(soonest, until), Number.POSITIVE_INFINITY);
+  if (left.length === 0) work.state.surveying.later.delete(key);
+  for (const { awaiting } of over) awaiting.found(work, null);
 }
 
 function wakeForNext(work: Work): void {
