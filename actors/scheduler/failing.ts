@@ -139,7 +139,12 @@ function explainFailure(
       misspelt,
       adviceFor(draft.advice, found),
     );
-    tell(now, words, decided(draft, at, rankings.salt, null, []), isBrief);
+    tell(
+      now,
+      words,
+      decided(draft, at, rankings.salt, null, []),
+      isBrief || (mayBeBrief && mayTakeLong && found === null),
+    );
   };
   if (open.hopeless !== null && open.hopeless !== GROUP_CONFLICT) return answer(work, null);
   if (given !== undefined) {
@@ -149,7 +154,9 @@ function explainFailure(
   if (open.hopeless !== null) settleRest(work, open);
   if (isBrief) return answer(work, null);
   const underWay = (now: Work) => tellSelecting(now, open);
-  surveyFor(work, request, count, mayTakeLong, { found: answer, underWay, endsAt: open.endsAt });
+  // While it is found out why, room that comes free goes to others: one that waits for room has no time to wait for that.
+  const endsAt = mayWait(open) ? null : open.endsAt;
+  surveyFor(work, request, count, mayTakeLong, { found: answer, underWay, endsAt });
 }
 
 /** The hosts that some of its instances have been given, if any have. */

@@ -284,8 +284,8 @@ export interface Awaiting {
   /** @param found Null: that is not known. */
   found(work: Work, found: Found | null): void;
   underWay(work: Work): void;
-  /** When nobody listens any more. */
-  readonly endsAt: SteadyTime;
+  /** When nobody listens any more; null: it cannot wait for others to be looked for before. */
+  readonly endsAt: SteadyTime | null;
 }
 
 /** The survey that was made last for requests that ask for the same, or is under way. */

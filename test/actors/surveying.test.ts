@@ -316,6 +316,30 @@ test('surveying - who asks when it is time to look again brings along those who 
   assert.ok(looks < 5 * MANY, `${looks} looks`);
 });
 
+test('surveying - one who waits for room does not miss it because others are looked for before', () => {
+  const all = countingRig(hostsOf(MANY));
+  const waits = { since: 1 };
+  const ofWaiting = (round: number) => told(all, selectFor('waits', { vcpu: 10, waits, round }));
+  assert.match(ofWaiting(1).reason, /VCPU less/);
+  for (let n = 0; n < 100; n += 1) told(all, selectFor(`other-${n}`, { vcpu: 20 + n }));
+  all.put({ host: 'h0', has: { VCPU: 7 } });
+  all.deliver();
+  told(all, selectFor('same', { vcpu: 10 }));
+  all.put({ host: 'h1', has: { VCPU: 7 } });
+  all.deliver();
+  assert.is(ofWaiting(2).brief, true, 'who was told more keeps that');
+  all.answers.splice(0);
+  all.put({ host: 'h7', has: { VCPU: 16 } });
+  all.deliver();
+  all.pass(10);
+  all.hear('scheduler/s', selectFor('late', { vcpu: 10 }), 'conductor/0');
+  all.deliver();
+  assert.equal(
+    all.answers.map(({ type, request }) => `${type} ${request}`),
+    ['selected waits'],
+  );
+});
+
 test('surveying - where many wait for different things and hosts change, each is looked into less often, and is told so', () => {
   const all = countingRig(hostsOf(MANY));
   const KINDS = 20;

@@ -2,6 +2,7 @@
 // told of others that ask for the same as long as nothing has changed since it was begun. However many of them there are,
 // not much is spent on looking again and again at hosts that change meanwhile.
 
+import type { SteadyTime } from '../../actor.ts';
 import type { GroupHeld } from '../../messages/decision.ts';
 import { present } from '../../present.ts';
 import type { Request } from '../request.ts';
@@ -50,7 +51,8 @@ export function surveyFor(work: Work, request: Request, count: number, mayTakeLo
   const isNext = known !== undefined && steady - known.beganAt < Math.max(FRESH_MS, restMs(work));
   const hasTurn = !isNext || (surveying.later.size === 0 && untilFree(work) <= 0);
   if (hasTurn && !isUnderWay && mayBeginSweep(work)) return look(work, key, request, count, [awaiting]);
-  if (mayTakeLong) lookLater(work, key, request, count, awaiting);
+  const { endsAt } = awaiting;
+  if (mayTakeLong && endsAt !== null) lookLater(work, key, request, count, { ...awaiting, endsAt });
   else awaiting.found(work, null);
 }
 
@@ -111,7 +113,13 @@ function look(work: Work, key: string, request: Request, count: number, others: 
 }
 
 /** Those who ask for the same are told together, once it is their turn; where that takes too long, it stays unknown. */
-function lookLater(work: Work, key: string, request: Request, count: number, awaiting: Awaiting): void {
+function lookLater(
+  work: Work,
+  key: string,
+  request: Request,
+  count: number,
+  awaiting: Awaiting & { readonly endsAt: SteadyTime },
+): void {
   const { later } = work.state.surveying;
   const { steady } = work.turn;
   const known = later.get(key);
@@ -138,13 +146,14 @@ export function goOnSurveying(work: Work): void {
   const { surveyed, surveying } = work.state;
   const { steady } = work.turn;
   for (const [key, one] of surveying.later) {
-    if (steady >= one.soonest) giveUp(work, key, one);
-    if (steady - one.toldAt >= TELL_MS) {
-      one.toldAt = steady;
-      for (const { awaiting } of one.awaited) awaiting.underWay(work);
+    if (untilFree(work) <= 0 && mayBeginSweep(work) && surveyed.get(key)?.doneAt !== null) {
+      look(work, key, one.request, one.count, []);
+      continue;
     }
-    if (untilFree(work) > 0 || !mayBeginSweep(work) || surveyed.get(key)?.doneAt === null) continue;
-    if (surveying.later.has(key)) look(work, key, one.request, one.count, []);
+    if (steady >= one.soonest) giveUp(work, key, one);
+    if (steady - one.toldAt < TELL_MS) continue;
+    one.toldAt = steady;
+    for (const { awaiting } of one.awaited) awaiting.underWay(work);
   }
   if (surveying.later.size > 0) wakeForNext(work);
 }
