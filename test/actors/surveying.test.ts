@@ -60,7 +60,7 @@ function recordOf(decision = ''): Partial<ReturnType<typeof unpackDecision>> {
   return unpackDecision(JSON.parse(decision));
 }
 
-function take(all: Rig, host: string, vcpu: number): void {
+function take(all: Pick<Rig, 'ask'>, host: string, vcpu: number): void {
   const resources = { VCPU: vcpu };
   const spec = { groups: [{ name: '', resources }], groupPolicy: 'none' as const };
   const allocations = [{ provider: `p-${host}`, group: '', resources }];
@@ -188,6 +188,22 @@ test('surveying - of hosts that change it is told also where it takes long, and 
   const { refused = [], advice } = recordOf(decision);
   assert.equal(advice, []);
   assert.equal([refused[0]?.hosts, refused[0]?.nearest?.host], [1_199, 'h7']);
+});
+
+test('surveying - where the host that could give most is taken before all have been looked at, it is told how it stood when it was', () => {
+  for (const left of [4, 8]) {
+    const all = schedulersOf([{ host: 'h', has: { VCPU: 9 } }, ...hostsOf(MANY)]);
+    all.hear('scheduler/s', selectFor('x', { vcpu: 10 }), 'conductor/0');
+    all.deliver();
+    take(all, 'h', 9 - left);
+    all.deliver();
+    assert.is(all.answers.length, 0, 'it takes several turns');
+    for (let step = 0; step < 50; step += 1) all.pass(10);
+    all.deliver();
+    const [answer] = all.answers;
+    assert.ok(answer?.type === 'no-valid-host');
+    assert.match(answer.reason, /; with 1 VCPU less \(9 instead of 10\) it would fit on 1 host$/);
+  }
 });
 
 /** The reasons that are told of requests when there was time for all. */

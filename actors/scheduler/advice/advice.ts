@@ -140,7 +140,11 @@ function* roomWithAmount(search: Search, noted: Amounts, { to, room: known }: Am
   const trees = yield* letFor(adviser, changed, able, rootOfTree);
   if (adviser.letBy !== undefined) search.asked += able.length;
   search.looked += trees.length;
-  if (search.looked <= MAX_HOSTS_TRIED) return yield* roomOf(adviser, changed, trees);
+  if (search.looked <= MAX_HOSTS_TRIED) {
+    const room = yield* roomOf(adviser, changed, trees);
+    // The hosts that could give most are often those that are taken next: of them it is told how they stood when looked at.
+    return room.hosts === 0 && adviser.letBy === undefined ? known : room;
+  }
   adviser.isCut = true;
   if (adviser.letBy === undefined) return known;
   return yield* roomOf(adviser, changed, trees.slice(0, MAX_HOSTS_OF_MANY));
