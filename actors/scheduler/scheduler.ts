@@ -132,7 +132,7 @@ export function scheduler(options: SchedulerOptions): Actor<SchedulerState, Sche
       telling: [],
       sweeps: [],
       surveyed: new Map(),
-      surveying: { freeAt: Number.NEGATIVE_INFINITY, later: new Map() },
+      surveying: { freeAt: Number.NEGATIVE_INFINITY, later: new Map(), untold: new Set() },
       isSearching: false,
       asks: 0,
       startedAt: 0,

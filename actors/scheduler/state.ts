@@ -299,6 +299,8 @@ export interface Surveyed {
   found: Found | null;
   /** Who is told when it is, and meanwhile that it is not. */
   readonly awaited: Awaiting[];
+  /** When they were told last that it is not. */
+  toldAt: SteadyTime;
 }
 
 /** Whose turn to be looked for is to come, who ask for the same. */
@@ -352,7 +354,12 @@ export interface SchedulerState extends Fleet {
   /** The surveys that were made lately for requests without a host, by what was asked for. */
   readonly surveyed: Map<string, Surveyed>;
   /** Who waits for a survey, by what was asked for, and when the next of them may begin. */
-  readonly surveying: { freeAt: SteadyTime; readonly later: Map<string, ToSurvey> };
+  readonly surveying: {
+    freeAt: SteadyTime;
+    readonly later: Map<string, ToSurvey>;
+    /** Surveys that are done, and of which not all have been told who wait for them. */
+    readonly untold: Set<Surveyed>;
+  };
   /** Whether a turn is to come that searches hosts of which it is hard to tell whether they fit. */
   isSearching: boolean;
   /** The number of the last question, whatever was asked, and of the last request that was taken on. */

@@ -137,6 +137,24 @@ test('surveying - many that ask for the same while it is found out share one loo
   assert.ok(looks < 5 * MANY, `${looks} looks`);
 });
 
+test('surveying - of very many that wait for one look not all are answered in one turn', () => {
+  const all = countingRig(hostsOf(MANY));
+  const [desk] = all.desks;
+  assert.ok(desk);
+  const REQUESTS = 450;
+  for (let n = 0; n < REQUESTS; n += 1) all.hear('scheduler/s', selectFor(`x-${n}`, { vcpu: 10 }), 'conductor/0');
+  all.deliver();
+  desk.now += 1_000;
+  const answered = desk
+    .pass(100)
+    .map(({ sent }) => sent.filter(({ message }) => message.type === 'no-valid-host').length);
+  assert.is(
+    answered.reduce((sum, one) => sum + one, 0),
+    REQUESTS,
+  );
+  assert.ok(Math.max(...answered) <= 100, `${answered}`);
+});
+
 test('surveying - while it is found out why requests fail, their askers are told so', () => {
   const all = countingRig(hostsOf(MANY));
   const [desk] = all.desks;

@@ -30,6 +30,9 @@ const LONGEST_MS = 10_000;
 const AGAIN_MS = 10;
 /** As many as may wait for different things. */
 const MAX_KEPT = 2_048;
+/** How many are told in one turn what was found, and the time between two such turns, ms: others are served in between. */
+const MAX_TOLD = 100;
+const BETWEEN_MS = 3;
 
 export const SURVEY_WAKE = 'survey';
 
@@ -86,7 +89,14 @@ function look(work: Work, key: string, request: Request, count: number, others: 
   const { steady } = work.turn;
   // Who waits for his turn to be told of the same has it now.
   const awaited = [...takeLater(work, key), ...others];
-  const one: Surveyed = { revision: view.revision, beganAt: steady, doneAt: null, found: null, awaited };
+  const one: Surveyed = {
+    revision: view.revision,
+    beganAt: steady,
+    doneAt: null,
+    found: null,
+    awaited,
+    toldAt: steady,
+  };
   const isHeardOf = (cell: string) => followers.has(cellFeed(cell));
   const survey = surveyOf(rankings, view, { request, count, limit: 0, roughly: true, isHeardOf }, (told, later) => {
     const { advice, hosts, fits, times, refused, partly, room, runsOut, tooLarge, unknown } = told;
@@ -97,7 +107,7 @@ function look(work: Work, key: string, request: Request, count: number, others: 
         const standing = { hosts, fits, times, refused, ...present({ partly }) };
         one.found = { advice, standing, ...present({ room, runsOut, tooLarge, unknown, groupHeld: held }) };
       }
-      for (const each of one.awaited.splice(0)) each.found(at, one.found);
+      tellNext(at, one);
     };
     if (!isTold || told.groupHeld === undefined) end(later, undefined);
     else nameMembers(later, request.spec, told.groupHeld, end);
@@ -108,8 +118,25 @@ function look(work: Work, key: string, request: Request, count: number, others: 
   surveying.freeAt = Math.min(Math.max(surveying.freeAt, steady) + restMs(work), steady + LONGEST_MS);
   const tellUnderWay = (now: Work) => {
     for (const each of one.awaited) each.underWay(now);
+    one.toldAt = now.turn.steady;
   };
   beginSweep(work, { ...survey, tellUnderWay });
+}
+
+/** Tells the next of those who wait for it what was found; the others in later turns. */
+function tellNext(work: Work, one: Surveyed): void {
+  const { untold } = work.state.surveying;
+  for (const each of one.awaited.splice(0, MAX_TOLD)) each.found(work, one.found);
+  if (one.awaited.length === 0) return void untold.delete(one);
+  untold.add(one);
+  sayUnderWay(work, one, one.awaited);
+  wakeForNext(work);
+}
+
+function sayUnderWay(work: Work, one: { toldAt: SteadyTime }, awaited: Iterable<Awaiting>): void {
+  if (work.turn.steady - one.toldAt < TELL_MS) return;
+  one.toldAt = work.turn.steady;
+  for (const each of awaited) each.underWay(work);
 }
 
 /** Those who ask for the same are told together, once it is their turn; where that takes too long, it stays unknown. */
@@ -141,7 +168,7 @@ function takeLater({ state: { surveying } }: Work, key: string): Awaiting[] {
   return awaited.map(({ awaiting }) => awaiting);
 }
 
-/** Looks for those whose turn it is. */
+/** Looks for those whose turn it is, and goes on telling what was found. */
 export function goOnSurveying(work: Work): void {
   const { surveyed, surveying } = work.state;
   const { steady } = work.turn;
@@ -151,11 +178,15 @@ export function goOnSurveying(work: Work): void {
       continue;
     }
     if (steady >= one.soonest) giveUp(work, key, one);
-    if (steady - one.toldAt < TELL_MS) continue;
-    one.toldAt = steady;
-    for (const { awaiting } of one.awaited) awaiting.underWay(work);
+    sayUnderWay(
+      work,
+      one,
+      one.awaited.map(({ awaiting }) => awaiting),
+    );
   }
-  if (surveying.later.size > 0) wakeForNext(work);
+  const [first] = surveying.untold;
+  if (first !== undefined) tellNext(work, first);
+  if (surveying.later.size > 0 || surveying.untold.size > 0) wakeForNext(work);
 }
 
 /** Others were looked for all the time, who ask for what nobody had asked for: to those who can wait no longer it stays unknown. */
@@ -170,7 +201,8 @@ function giveUp(work: Work, key: string, one: ToSurvey): void {
 }
 
 function wakeForNext(work: Work): void {
-  work.turn.wakeAfter(SURVEY_WAKE, Math.min(TELL_MS, Math.max(AGAIN_MS, untilFree(work))));
+  const nextMs = Math.min(TELL_MS, Math.max(AGAIN_MS, untilFree(work)));
+  work.turn.wakeAfter(SURVEY_WAKE, work.state.surveying.untold.size > 0 ? BETWEEN_MS : nextMs);
 }
 
 /** The same for requests that ask for the same, as far as hosts are looked at by it. */
