@@ -31,6 +31,9 @@ import { silentAmong } from './view/silence.ts';
 import type { View } from './view/view.ts';
 import { expectNoMore } from './view/view-hosts.ts';
 
+/** How long before its time is over a request is answered, ms, though it be not known what would have let it fit. */
+const ANSWER_BEFORE_MS = 1_000;
+
 /** One instance has no host, so the request has none. What was claimed for the others is the asker's to give back. */
 export function fail(work: Work, open: Open, instance: string): void {
   if (open.failing) return;
@@ -156,7 +159,8 @@ function explainFailure(
   const underWay = (now: Work) => tellSelecting(now, open);
   // While it is found out why, room that comes free goes to others: one that waits for room has no time to wait for that.
   const endsAt = mayWait(open) ? null : open.endsAt;
-  surveyFor(work, request, count, mayTakeLong, { found: answer, underWay, endsAt });
+  const answerBy = open.asked.waits === undefined ? open.endsAt - ANSWER_BEFORE_MS : null;
+  surveyFor(work, request, count, mayTakeLong, { found: answer, underWay, endsAt, answerBy });
 }
 
 /** The hosts that some of its instances have been given, if any have. */

@@ -286,6 +286,8 @@ export interface Awaiting {
   underWay(work: Work): void;
   /** When nobody listens any more; null: it cannot wait for others to be looked for before. */
   readonly endsAt: SteadyTime | null;
+  /** When it is told that it stays unknown, though it be under way; null: who asked has been told before, and keeps that. */
+  readonly answerBy: SteadyTime | null;
 }
 
 /** The survey that was made last for requests that ask for the same, or is under way. */
@@ -298,7 +300,7 @@ export interface Surveyed {
   /** What it found; null where it took long, and hosts have changed meanwhile. */
   found: Found | null;
   /** Who is told when it is, and meanwhile that it is not. */
-  readonly awaited: Awaiting[];
+  awaited: Awaiting[];
   /** When they were told last that it is not. */
   toldAt: SteadyTime;
 }

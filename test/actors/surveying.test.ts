@@ -171,6 +171,25 @@ test('surveying - while it is found out why requests fail, their askers are told
   ]);
 });
 
+test('surveying - a request is answered before its time is over, also where all are not looked at by then', () => {
+  const all = countingRig(hostsOf(MANY));
+  const [desk] = all.desks;
+  assert.ok(desk);
+  for (const [request, seconds] of [
+    ['short', 3],
+    ['long', 60],
+  ] as const) {
+    all.hear('scheduler/s', selectFor(request, { vcpu: 10, expiresAt: desk.now + seconds * 1_000 }), 'conductor/0');
+  }
+  all.deliver();
+  desk.now += 2_500;
+  const { sent } = desk.tell({ type: 'wake', id: SWEEP_WAKE });
+  assert.equal(
+    sent.map(({ message }) => `${message.type} ${'request' in message ? message.request : ''}`),
+    ['no-valid-host short', 'selecting long'],
+  );
+});
+
 /** What is said of a request while whose hosts are looked at all of them change. */
 function toldOfChanging(meanwhileMs: number): Extract<Answer, { type: 'no-valid-host' }> {
   const all = countingRig(hostsOf(MANY));

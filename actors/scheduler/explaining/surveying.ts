@@ -117,6 +117,10 @@ function look(work: Work, key: string, request: Request, count: number, others: 
   if (surveyed.size > MAX_KEPT) surveyed.delete(surveyed.keys().next().value as string);
   surveying.freeAt = Math.min(Math.max(surveying.freeAt, steady) + restMs(work), steady + LONGEST_MS);
   const tellUnderWay = (now: Work) => {
+    const isOver = ({ answerBy }: Awaiting) => answerBy !== null && answerBy <= now.turn.steady;
+    const over = one.awaited.filter(isOver);
+    if (over.length > 0) one.awaited = one.awaited.filter((each) => !isOver(each));
+    for (const each of over) each.found(now, null);
     for (const each of one.awaited) each.underWay(now);
     one.toldAt = now.turn.steady;
   };
