@@ -423,6 +423,25 @@ test('surveying - where many wait for different things and hosts change, each is
   assert.equal(ask(12, 3), whole);
 });
 
+test('surveying - each is looked into less often also where thousands wait for different things', () => {
+  const all = schedulersOf(hostsOf(40));
+  const KINDS = 2_200;
+  const waits = { since: 1 };
+  const askAll = (round: number) => {
+    for (let kind = 0; kind < KINDS; kind += 1) {
+      all.hear('scheduler/s', selectFor(`x-${kind}`, { vcpu: 10 + kind, waits, round }), 'conductor/0');
+      all.deliver();
+    }
+  };
+  askAll(1);
+  assert.is(all.answers.splice(0).length, KINDS);
+  all.put({ host: 'h0', has: { VCPU: 7 } });
+  all.deliver();
+  askAll(2);
+  const brief = all.answers.filter((answer) => answer.type === 'parked' && answer.brief === true);
+  assert.is(brief.length, KINDS);
+});
+
 test('surveying - what stands in the way is said beside advice that names very much', () => {
   const long = Array.from({ length: 64 }, (_, n) => String(n).padStart(64, 'a'));
   const all = schedulersOf([{ host: 'h', has: { VCPU: 8 }, aggregates: long }]);

@@ -28,7 +28,7 @@ const LOOKS_A_SECOND = 15_000;
 const LONGEST_MS = 10_000;
 /** How soon it is looked whether somebody has his turn who waits for another survey to end, ms. */
 const AGAIN_MS = 10;
-/** As many as may wait for different things. */
+/** How many surveys are kept besides as many as wait for different things. */
 const MAX_KEPT = 2_048;
 /** How many are told in one turn what was found, and the time between two such turns, ms: others are served in between. */
 const MAX_TOLD = 100;
@@ -85,7 +85,7 @@ function untilFree(work: Work): number {
 }
 
 function look(work: Work, key: string, request: Request, count: number, others: readonly Awaiting[]): void {
-  const { surveyed, surveying, rankings, view, followers } = work.state;
+  const { surveyed, surveying, rankings, view, followers, parking } = work.state;
   const { steady } = work.turn;
   // Who waits for his turn to be told of the same has it now.
   const awaited = [...takeLater(work, key), ...others];
@@ -114,7 +114,8 @@ function look(work: Work, key: string, request: Request, count: number, others: 
   });
   surveyed.delete(key);
   surveyed.set(key, one);
-  if (surveyed.size > MAX_KEPT) surveyed.delete(surveyed.keys().next().value as string);
+  // Where one is forgotten for which others wait, these are looked for as the first of their kind, whatever that costs.
+  if (surveyed.size > MAX_KEPT + parking.lots.size) surveyed.delete(surveyed.keys().next().value as string);
   surveying.freeAt = Math.min(Math.max(surveying.freeAt, steady) + restMs(work), steady + LONGEST_MS);
   const tellUnderWay = (now: Work) => {
     const isOver = ({ answerBy }: Awaiting) => answerBy !== null && answerBy <= now.turn.steady;
