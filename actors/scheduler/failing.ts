@@ -39,10 +39,10 @@ export function fail(work: Work, open: Open, instance: string): void {
   if (open.failing) return;
   open.failing = true;
   const { request, round, instances } = open.asked;
-  // Those that only join the line are many, and are asked for again and again: too many for a long look at all hosts.
-  const mayTakeLong = !mayWait(open) || !isBehindOthers(work, open);
+  // Those that only join the line are many, and are asked for again and again: they need not wait until it is known why.
+  const isInLine = mayWait(open) && isBehindOthers(work, open);
   if (mayWait(open)) keepPlace(work, open);
-  explainFailure(work, open, instance, mayTakeLong, (now, reason, decision, isBrief) => {
+  explainFailure(work, open, instance, isInLine, (now, reason, decision, isBrief) => {
     if (mayWait(open)) return parkWithNothing(now, open, { reason, decision, isBrief });
     for (const one of instances) expectNoMore(now.state.view, one);
     close(now, open);
@@ -63,13 +63,13 @@ function parkWithNothing(work: Work, open: Open, why: WhyParked): void {
 
 /**
  * Answers why there is no host for an instance, once it is known what would have let the request fit.
- * @param mayTakeLong Whether there is time to find that out, where it is not known.
+ * @param isInLine Others like it wait already: where that takes more than this turn, it is parked, and told afterwards.
  */
 function explainFailure(
   work: Work,
   open: Open,
   instance: string,
-  mayTakeLong: boolean,
+  isInLine: boolean,
   tell: (work: Work, reason: string, decision: string, isBrief: boolean) => void,
 ): void {
   const { instances } = open.asked;
@@ -86,8 +86,7 @@ function explainFailure(
   const { since = 0 } = open.asked.waits ?? {};
   const mayBeBrief = mayWait(open) && draft.claimsRefused === 0 && given === undefined;
   const isBrief = mayBeBrief && isToldOfLate(work, request, count, since);
-  const answer = (now: Work, found: Found | null) => {
-    if (!isOpen(now, open)) return;
+  const why = (now: Work, found: Found | null): { reason: string; decision: string } => {
     const { rankings, view } = now.state;
     const isAsDrafted = view.revision === revision;
     const stands = found?.standing ?? (isAsDrafted ? undefined : standing(now.state, request, count));
@@ -110,7 +109,7 @@ function explainFailure(
     const onNamed = isOfHosts && isOfNow ? firstOnNamed(now.state, request, count) : [];
     draft.onNamed = recordOnNamed(onNamed);
     const ofConflict = { isCauseTold: true, onNamed, count };
-    let why =
+    let refusal =
       open.hopeless === GROUP_CONFLICT
         ? `${reason}; ${whyNoneOf(now.state, request, draft, undefined, ofConflict)}`
         : reason;
@@ -121,7 +120,7 @@ function explainFailure(
       const [first] = found?.advice ?? [];
       const isChangeTold = first !== undefined && first.code !== 'fewer-instances';
       const more = { isCauseTold: draft.groupHeld !== undefined || isChangeTold, onNamed, count };
-      why = hasRoomForSome
+      refusal = hasRoomForSome
         ? whyNoneTogether(now.state, request, count, stands, more)
         : whyNoneOf(now.state, request, stands, draft.ofFitting ?? undefined, more);
     }
@@ -138,16 +137,16 @@ function explainFailure(
     const silent = silenceWords(view, request);
     const misspelt = draft.unknown === undefined ? '' : `; ${unknownWords(draft.unknown)}`;
     const words = withWords(
-      `${which}${why}${where}${runsOut}${tooLarge}${held}${silent}`,
+      `${which}${refusal}${where}${runsOut}${tooLarge}${held}${silent}`,
       misspelt,
       adviceFor(draft.advice, found),
     );
-    tell(
-      now,
-      words,
-      decided(draft, at, rankings.salt, null, []),
-      isBrief || (mayBeBrief && mayTakeLong && found === null),
-    );
+    return { reason: words, decision: decided(draft, at, rankings.salt, null, []) };
+  };
+  const answer = (now: Work, found: Found | null) => {
+    if (!isOpen(now, open)) return;
+    const { reason: words, decision } = why(now, found);
+    tell(now, words, decision, mayBeBrief && found === null);
   };
   if (open.hopeless !== null && open.hopeless !== GROUP_CONFLICT) return answer(work, null);
   if (given !== undefined) {
@@ -156,11 +155,31 @@ function explainFailure(
   }
   if (open.hopeless !== null) settleRest(work, open);
   if (isBrief) return answer(work, null);
-  const underWay = (now: Work) => tellSelecting(now, open);
+  let isParked = false;
+  const comes = surveyFor(work, request, count, {
+    found: (now, found) => {
+      if (!isParked) answer(now, found);
+      else if (found !== null) tellParked(now, open, () => why(now, found));
+    },
+    underWay: (now) => {
+      if (!isParked) tellSelecting(now, open);
+    },
+    endsAt: open.endsAt,
+    answerBy: open.asked.waits === undefined ? open.endsAt - ANSWER_BEFORE_MS : null,
+  });
   // While it is found out why, room that comes free goes to others: one that waits for room has no time to wait for that.
-  const endsAt = mayWait(open) ? null : open.endsAt;
-  const answerBy = open.asked.waits === undefined ? open.endsAt - ANSWER_BEFORE_MS : null;
-  surveyFor(work, request, count, mayTakeLong, { found: answer, underWay, endsAt, answerBy });
+  isParked = mayWait(open) && (comes === 'later' || (comes === 'begun' && isInLine));
+  if (isParked) answer(work, null);
+}
+
+/** What has been found out of a request since it was parked, if it still is. */
+function tellParked(work: Work, { key, asked, from }: Open, why: () => { reason: string; decision: string }): void {
+  const { byRequest, hopeful } = work.state.parking;
+  const { request, round } = asked;
+  const parked = byRequest.get(key);
+  if (parked?.asked.round !== round) return;
+  const hasRoom = parked.lot.kind !== null && hopeful.has(parked.lot.kind) ? { hasRoom: true as const } : {};
+  work.turn.send(from, { type: 'parked', request, round, ...why(), ...hasRoom });
 }
 
 /** The hosts that some of its instances have been given, if any have. */

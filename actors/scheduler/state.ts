@@ -284,8 +284,8 @@ export interface Awaiting {
   /** @param found Null: that is not known. */
   found(work: Work, found: Found | null): void;
   underWay(work: Work): void;
-  /** When nobody listens any more; null: it cannot wait for others to be looked for before. */
-  readonly endsAt: SteadyTime | null;
+  /** When nobody listens any more. */
+  readonly endsAt: SteadyTime;
   /** When it is told that it stays unknown, though it be under way; null: who asked has been told before, and keeps that. */
   readonly answerBy: SteadyTime | null;
 }

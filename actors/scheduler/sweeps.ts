@@ -40,11 +40,6 @@ export function mayBeginSweep({ state: { sweeps } }: Work): boolean {
   return sweeps.length < MAX_SWEEPS;
 }
 
-/** Whether a sweep that begins now is done in this turn, unless hosts or its conclusion take long. */
-export function isShort({ state: { sweeps, view } }: Work): boolean {
-  return sweeps.length === 0 && view.hosts.size < STEPS_A_SLICE;
-}
-
 /** Does the next slice of the sweep whose turn it is. */
 export function goOnSweeping(work: Work): void {
   const { sweeps, view } = work.state;

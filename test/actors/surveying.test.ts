@@ -418,7 +418,17 @@ test('surveying - where many wait for different things and hosts change, each is
   all.put({ host: 'h0', has: { VCPU: 8 } });
   all.deliver();
   const later = { ...other, request: 'later', instances: ['later'], waits: { since: now + 10_000 } };
-  assert.is(told(all, later).brief, undefined, 'it came after that was told');
+  assert.is(told(all, later).brief, true, 'it is in line at once, behind another');
+  for (let step = 0; step < 50; step += 1) {
+    all.pass(10);
+    all.deliver();
+  }
+  const latest = all.answers.findLast(({ request }) => request === 'later');
+  assert.equal(
+    [latest?.type, (latest as { brief?: true }).brief],
+    ['parked', undefined],
+    'it came after that was told',
+  );
   all.pass((KINDS * MANY) / 15);
   assert.equal(ask(12, 3), whole);
 });
@@ -440,6 +450,32 @@ test('surveying - each is looked into less often also where thousands wait for d
   askAll(2);
   const brief = all.answers.filter((answer) => answer.type === 'parked' && answer.brief === true);
   assert.is(brief.length, KINDS);
+});
+
+test('surveying - of several that wait for the same each is told in full, in line meanwhile, whenever it is asked for on hosts that change', () => {
+  const all = countingRig(hostsOf(MANY));
+  const { now: since = 0 } = all.desks[0] ?? {};
+  const asks = ['first', 'second', 'third'];
+  for (let round = 1; round <= 3; round += 1) {
+    all.put({ host: `h${round}`, has: { VCPU: 7 } });
+    all.deliver();
+    const before = all.answers.length;
+    for (const [place, request] of asks.entries()) {
+      all.hear('scheduler/s', selectFor(request, { vcpu: 10, round, waits: { since: since + place } }), 'conductor/0');
+    }
+    all.deliver();
+    const inLine = [...(all.desks[0]?.state.parking.byRequest.keys() ?? [])];
+    if (round > 1) assert.is(inLine.length, asks.length, 'none has to wait for that to be in line');
+    for (let step = 0; step < 400; step += 1) {
+      all.pass(10);
+      all.deliver();
+    }
+    for (const request of asks) {
+      const last = all.answers.slice(before).findLast((answer) => answer.request === request);
+      assert.ok(last?.type === 'parked' && last.brief === undefined, `${request} in round ${round}`);
+      assert.match(last.reason, /^none of 1200 hosts: .*with 2 VCPU less/);
+    }
+  }
 });
 
 test('surveying - what stands in the way is said beside advice that names very much', () => {

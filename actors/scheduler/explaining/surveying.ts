@@ -7,7 +7,7 @@ import type { GroupHeld } from '../../messages/decision.ts';
 import { present } from '../../present.ts';
 import type { Request } from '../request.ts';
 import type { Awaiting, Surveyed, ToSurvey, Work } from '../state.ts';
-import { beginSweep, isShort, mayBeginSweep, TELL_MS } from '../sweeps.ts';
+import { beginSweep, mayBeginSweep, TELL_MS } from '../sweeps.ts';
 import { cellFeed } from '../view/feeds.ts';
 import { nameMembers } from './group-held.ts';
 import { surveyOf } from './survey.ts';
@@ -36,27 +36,30 @@ const BETWEEN_MS = 3;
 
 export const SURVEY_WAKE = 'survey';
 
-/**
- * Finds out how all hosts stand to a request and what would let it fit; it is told in this turn or in a later one.
- * @param mayTakeLong Whether there is time for more than can be done in this turn.
- */
-export function surveyFor(work: Work, request: Request, count: number, mayTakeLong: boolean, awaiting: Awaiting): void {
+/** When it is told: it has been, it is being found out, or that is to begin. */
+type Comes = 'told' | 'begun' | 'later';
+
+/** Finds out how all hosts stand to a request and what would let it fit; it is told in this turn or in a later one. */
+export function surveyFor(work: Work, request: Request, count: number, awaiting: Awaiting): Comes {
   const { surveyed, surveying, view } = work.state;
   const { steady } = work.turn;
   const key = keyFor(request, count);
   const known = surveyed.get(key);
   const isUnderWay = known?.doneAt === null;
   if (known?.revision === view.revision) {
-    if (known.doneAt === null && mayTakeLong) return void known.awaited.push(awaiting);
-    if (known.doneAt !== null && steady - known.doneAt < UNCHANGED_MS) return awaiting.found(work, known.found);
+    if (known.doneAt === null) {
+      known.awaited.push(awaiting);
+      return 'begun';
+    }
+    if (steady - known.doneAt < UNCHANGED_MS) {
+      awaiting.found(work, known.found);
+      return 'told';
+    }
   }
-  if (!mayTakeLong && (isUnderWay || !isShort(work))) return awaiting.found(work, null);
   const isNext = known !== undefined && steady - known.beganAt < Math.max(FRESH_MS, restMs(work));
   const hasTurn = !isNext || (surveying.later.size === 0 && untilFree(work) <= 0);
-  if (hasTurn && !isUnderWay && mayBeginSweep(work)) return look(work, key, request, count, [awaiting]);
-  const { endsAt } = awaiting;
-  if (mayTakeLong && endsAt !== null) lookLater(work, key, request, count, { ...awaiting, endsAt });
-  else awaiting.found(work, null);
+  if (!hasTurn || isUnderWay || !mayBeginSweep(work)) return lookLater(work, key, request, count, awaiting);
+  return look(work, key, request, count, [awaiting]) ? 'told' : 'begun';
 }
 
 /**
@@ -84,7 +87,8 @@ function untilFree(work: Work): number {
   return work.state.surveying.freeAt - steady - Math.max(0, FRESH_MS - restMs(work));
 }
 
-function look(work: Work, key: string, request: Request, count: number, others: readonly Awaiting[]): void {
+/** Looks at all hosts for some; true when they have been told. */
+function look(work: Work, key: string, request: Request, count: number, others: readonly Awaiting[]): boolean {
   const { surveyed, surveying, rankings, view, followers, parking } = work.state;
   const { steady } = work.turn;
   // Who waits for his turn to be told of the same has it now.
@@ -126,6 +130,7 @@ function look(work: Work, key: string, request: Request, count: number, others: 
     one.toldAt = now.turn.steady;
   };
   beginSweep(work, { ...survey, tellUnderWay });
+  return one.doneAt !== null && one.awaited.length === 0;
 }
 
 /** Tells the next of those who wait for it what was found; the others in later turns. */
@@ -145,26 +150,24 @@ function sayUnderWay(work: Work, one: { toldAt: SteadyTime }, awaited: Iterable<
 }
 
 /** Those who ask for the same are told together, once it is their turn; where that takes too long, it stays unknown. */
-function lookLater(
-  work: Work,
-  key: string,
-  request: Request,
-  count: number,
-  awaiting: Awaiting & { readonly endsAt: SteadyTime },
-): void {
+function lookLater(work: Work, key: string, request: Request, count: number, awaiting: Awaiting): Comes {
   const { later } = work.state.surveying;
   const { steady } = work.turn;
   const known = later.get(key);
   const waitMs = untilFree(work) + later.size * restMs(work);
   const mayWaitMs = (awaiting.endsAt - steady) / 2;
   const isTooLong = waitMs > mayWaitMs || (known === undefined && waitMs > LONGEST_MS);
-  if (isTooLong) return awaiting.found(work, null);
+  if (isTooLong) {
+    awaiting.found(work, null);
+    return 'told';
+  }
   const until = steady + Math.min(mayWaitMs, LONGEST_MS);
   const one = known ?? { request, count, awaited: [], soonest: until, toldAt: steady };
   one.awaited.push({ awaiting, until });
   one.soonest = Math.min(one.soonest, until);
   later.set(key, one);
   if (later.size === 1) wakeForNext(work);
+  return 'later';
 }
 
 function takeLater({ state: { surveying } }: Work, key: string): Awaiting[] {
