@@ -165,6 +165,7 @@ function explainFailure(
       if (!isParked) tellSelecting(now, open);
     },
     endsAt: open.endsAt,
+    mayGather: isInLine,
     answerBy: open.asked.waits === undefined ? open.endsAt - ANSWER_BEFORE_MS : null,
   });
   // While it is found out why, room that comes free goes to others: one that waits for room has no time to wait for that.

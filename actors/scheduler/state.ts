@@ -288,6 +288,8 @@ export interface Awaiting {
   readonly endsAt: SteadyTime;
   /** When it is told that it stays unknown, though it be under way; null: who asked has been told before, and keeps that. */
   readonly answerBy: SteadyTime | null;
+  /** It is in line meanwhile: others may come who ask for the same, to be told with it. */
+  readonly mayGather: boolean;
 }
 
 /** The survey that was made last for requests that ask for the same, or is under way. */

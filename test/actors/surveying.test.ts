@@ -419,7 +419,7 @@ test('surveying - where many wait for different things and hosts change, each is
   all.deliver();
   const later = { ...other, request: 'later', instances: ['later'], waits: { since: now + 10_000 } };
   assert.is(told(all, later).brief, true, 'it is in line at once, behind another');
-  for (let step = 0; step < 50; step += 1) {
+  for (let step = 0; step < 150; step += 1) {
     all.pass(10);
     all.deliver();
   }
@@ -476,6 +476,33 @@ test('surveying - of several that wait for the same each is told in full, in lin
       assert.match(last.reason, /^none of 1200 hosts: .*with 2 VCPU less/);
     }
   }
+});
+
+test('surveying - many in line that are asked for one after the other, on hosts that change, share a look at all hosts a second', () => {
+  const all = countingRig(hostsOf(MANY));
+  const { now: since = 0 } = all.desks[0] ?? {};
+  const ask = (place: number, round: number) => {
+    const waits = { since: since + place };
+    all.hear('scheduler/s', selectFor(`w${place}`, { vcpu: 10, round, waits }), 'conductor/0');
+    all.deliver();
+  };
+  const ASKED = 100;
+  for (let place = 0; place < ASKED; place += 1) ask(place, 1);
+  all.pass(2_000);
+  all.answers.splice(0);
+  const looks = all.looksAt(() => {
+    for (let place = 0; place < ASKED; place += 1) {
+      all.put({ host: `h${place}`, has: { VCPU: 7 } });
+      all.deliver();
+      ask(place, 2);
+      all.pass(50);
+    }
+    all.pass(2_000);
+  });
+  const inFull = all.answers.filter((answer) => answer.type === 'parked' && answer.brief === undefined);
+  assert.is(new Set(inFull.map(({ request }) => request)).size, ASKED, 'each is told in full');
+  // In seven seconds; of each host several things are found out.
+  assert.ok(looks < 8 * 4 * MANY, `${looks} looks`);
 });
 
 test('surveying - what stands in the way is said beside advice that names very much', () => {

@@ -26,6 +26,8 @@ const LOOKS_A_SECOND = 15_000;
  * of each it tells how it stood when it was looked at.
  */
 const LONGEST_MS = 10_000;
+/** So long the others rest after a survey that takes more than a turn, ms: it is not made for each one in line. */
+const LONG_REST_MS = 33;
 /** How soon it is looked whether somebody has his turn who waits for another survey to end, ms. */
 const AGAIN_MS = 10;
 /** How many surveys are kept besides as many as wait for different things. */
@@ -57,7 +59,8 @@ export function surveyFor(work: Work, request: Request, count: number, awaiting:
     }
   }
   const isNext = known !== undefined && steady - known.beganAt < Math.max(FRESH_MS, restMs(work));
-  const hasTurn = !isNext || (surveying.later.size === 0 && untilFree(work) <= 0);
+  const gathers = awaiting.mayGather && restMs(work) >= LONG_REST_MS;
+  const hasTurn = !isNext || (!gathers && surveying.later.size === 0 && untilFree(work) <= 0);
   if (!hasTurn || isUnderWay || !mayBeginSweep(work)) return lookLater(work, key, request, count, awaiting);
   return look(work, key, request, count, [awaiting]) ? 'told' : 'begun';
 }
@@ -181,7 +184,8 @@ export function goOnSurveying(work: Work): void {
   const { surveyed, surveying } = work.state;
   const { steady } = work.turn;
   for (const [key, one] of surveying.later) {
-    if (untilFree(work) <= 0 && mayBeginSweep(work) && surveyed.get(key)?.doneAt !== null) {
+    const isFree = untilFree(work) <= 0 && mayBeginSweep(work) && surveyed.get(key)?.doneAt !== null;
+    if (isFree && !mayGather(work, key, one)) {
       look(work, key, one.request, one.count, []);
       continue;
     }
@@ -195,6 +199,19 @@ export function goOnSurveying(work: Work): void {
   const [first] = surveying.untold;
   if (first !== undefined) tellNext(work, first);
   if (surveying.later.size > 0 || surveying.untold.size > 0) wakeForNext(work);
+}
+
+/**
+ * Whether more may come who ask for the same before it is looked for: nobody waits for it who is not in line already, and it
+ * was looked for a moment ago.
+ */
+function mayGather(work: Work, key: string, one: ToSurvey): boolean {
+  const { surveyed } = work.state;
+  const { steady } = work.turn;
+  const { beganAt = Number.NEGATIVE_INFINITY } = surveyed.get(key) ?? {};
+  const freshUntil = beganAt + FRESH_MS;
+  if (restMs(work) < LONG_REST_MS || steady >= freshUntil || one.soonest <= freshUntil) return false;
+  return one.awaited.every(({ awaiting }) => awaiting.mayGather);
 }
 
 /** Others were looked for all the time, who ask for what nobody had asked for: to those who can wait no longer it stays unknown. */
