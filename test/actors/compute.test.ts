@@ -478,26 +478,21 @@ test('compute - it forgets what came of attempts long ago, also while nothing mo
   assert.is(on.state.outcomes.size, 0);
 });
 
-test('compute - however late a driver says that it has built what was destroyed meanwhile, it is destroyed', () => {
-  const on = desk();
-  on.tell(order(), CELL);
-  on.tell(destroy(), CELL);
-  on.tell({ type: 'driver-destroyed', ...ofAttempt() }, DRIVER);
-  on.pass(7_200_000);
-  on.tell(TREE_PUT, 'placement/0');
-  on.pass(7_200_000);
-  assert.equal(told(on.tell({ type: 'driver-built', ...ofAttempt() }, DRIVER)), [`destroy to ${DRIVER}`]);
-});
-
-test('compute - it is destroyed also where an earlier life had told the driver to build it', () => {
-  const on = desk([ofAttempt()]);
-  on.tell(destroy(), CELL);
-  on.tell({ type: 'driver-destroyed', ...ofAttempt() }, DRIVER);
-  on.pass(7_200_000);
-  on.tell(TREE_PUT, 'placement/0');
-  on.pass(7_200_000);
-  assert.equal(told(on.tell({ type: 'driver-built', ...ofAttempt() }, DRIVER)), [`destroy to ${DRIVER}`]);
-});
+for (const [whose, isEarlier] of [
+  ['this life', false],
+  ['an earlier life', true],
+] as const) {
+  test(`compute - however late a driver says that it has built what was destroyed meanwhile, it is destroyed: ordered by ${whose}`, () => {
+    const on = isEarlier ? desk([ofAttempt()]) : desk();
+    if (!isEarlier) on.tell(order(), CELL);
+    on.tell(destroy(), CELL);
+    on.tell({ type: 'driver-destroyed', ...ofAttempt() }, DRIVER);
+    on.pass(7_200_000);
+    on.tell(TREE_PUT, 'placement/0');
+    on.pass(7_200_000);
+    assert.equal(told(on.tell({ type: 'driver-built', ...ofAttempt() }, DRIVER)), [`destroy to ${DRIVER}`]);
+  });
+}
 
 test('compute - it is destroyed also where another instance has had the name meanwhile, and is gone', () => {
   const HOURS_MS = 7_200_000;
