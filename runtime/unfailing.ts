@@ -10,10 +10,15 @@ export function unfailing<Said extends readonly unknown[]>(
 ): (...said: Said) => void {
   return (...said) => {
     try {
-      const telling = tell(...said);
-      if (telling instanceof Promise) telling.catch((error) => failed(error, ...said));
+      heedFailure(tell(...said), (error) => failed(error, ...said));
     } catch (error) {
       failed(error, ...said);
     }
   };
+}
+
+/** Tells when what somebody's code returned fails by and by: a promise of any make, of which `instanceof` knows one only. */
+export function heedFailure(returned: unknown, failed: (error: unknown) => void): void {
+  const { then } = (returned ?? {}) as Partial<PromiseLike<unknown>>;
+  if (typeof then === 'function') Promise.resolve(returned).catch(failed);
 }

@@ -5,6 +5,7 @@ import type { Address } from '../../actors/actor.ts';
 import { present } from '../../actors/present.ts';
 import type { Clock } from '../clock.ts';
 import { CellwrightError, messageOf, TimeoutError } from '../errors.ts';
+import { heedFailure } from '../unfailing.ts';
 import { within } from '../within.ts';
 import type { Journal, Recorded, SnapshotWriter } from './journal.ts';
 
@@ -30,11 +31,9 @@ export function guardedJournal<R>(own: Journal<R>, owner: Address, clock: Clock)
       add(part, isLast, stored) {
         insistStored();
         const took: unknown = writer.add(part, isLast, stored);
-        if (took instanceof Promise) {
-          took.catch((error) => {
-            unsaid = { error };
-          });
-        }
+        heedFailure(took, (error) => {
+          unsaid = { error };
+        });
         return typeof took === 'number' && took >= 0 ? took : 0;
       },
       ...present({ recordBytes: writer.recordBytes }),
@@ -63,7 +62,7 @@ export function guardedJournal<R>(own: Journal<R>, owner: Address, clock: Clock)
       };
       insistStored();
       const pending: unknown = own.append(records, said);
-      if (pending instanceof Promise) pending.catch((error) => said(error ?? new Error('it does not say why')));
+      heedFailure(pending, (error) => said(error ?? new Error('it does not say why')));
     },
     get refusal() {
       return own.refusal;

@@ -1,5 +1,6 @@
 // Area: own journal. What a journal that a deployment brings itself does wrong neither holds its owner up nor ends the node.
 
+import { runInNewContext } from 'node:vm';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { memoryBus } from '../../runtime/bus/memory.ts';
@@ -57,6 +58,12 @@ test('own journal - a promise that is rejected is an entry that is not safe', as
   try {
     assert.equal(await toldOf(async () => Promise.reject(new Error('no disk'))), ['no disk']);
     assert.equal(await toldOf(async () => Promise.reject()), ['it does not say why']);
+    const ofOtherRealm = (() => runInNewContext('Promise.reject("no disk there")')) as Append;
+    assert.equal(await toldOf(ofOtherRealm), ["the journal of 'cell/c1' failed: no disk there"]);
+    // As the promises of other libraries are.
+    const method = 'then';
+    const alike = { [method]: (_done: unknown, failed: (error: Error) => void) => failed(new Error('no disk either')) };
+    assert.equal(await toldOf((() => alike) as Append), ['no disk either']);
     assert.equal(unheard, []);
   } finally {
     process.off('unhandledRejection', note);
