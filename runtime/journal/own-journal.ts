@@ -16,6 +16,8 @@ const CLOSED_WITHIN_MS = 10_000;
 export function guardedJournal<R>(own: Journal<R>, owner: Address, clock: Clock): Journal<R> {
   /** Why a part of a snapshot is not stored, where that was said by and by. */
   let unsaid: { readonly error: unknown } | undefined;
+  /** How often it was opened: what fails of a snapshot of before is nothing to who has opened it since. */
+  let opened = 0;
   let closing: Promise<void> | undefined;
 
   /** A part that fails at once is told at once, and one that fails later with what is done next. */
@@ -27,12 +29,13 @@ export function guardedJournal<R>(own: Journal<R>, owner: Address, clock: Clock)
   }
 
   function guardedWriter(writer: SnapshotWriter): SnapshotWriter {
+    const mine = opened;
     return {
       add(part, isLast, stored) {
         insistStored();
         const took: unknown = writer.add(part, isLast, stored);
         heedFailure(took, (error) => {
-          unsaid = { error };
+          if (mine === opened) unsaid = { error };
         });
         return typeof took === 'number' && took >= 0 ? took : 0;
       },
@@ -48,6 +51,7 @@ export function guardedJournal<R>(own: Journal<R>, owner: Address, clock: Clock)
 
   return {
     async open(tenure) {
+      opened += 1;
       unsaid = undefined;
       closing = undefined;
       return insistRecorded(await own.open(tenure), owner);

@@ -124,6 +124,24 @@ test('own journal - a part of a snapshot that is not stored by and by is told wi
   }
 });
 
+test('own journal - a part that fails after the journal was opened again is nothing to who opened it', async () => {
+  let fail = (_error: Error) => {};
+  const failing = new Promise((_resolve, reject) => {
+    fail = reject;
+  });
+  const add = (() => failing) as never;
+  const journal = guardedJournal(own({ beginSnapshot: () => ({ add }) }), 'cell/c1', systemClock());
+  await journal.open();
+  journal.beginSnapshot().add({}, true, () => {});
+  await journal.close();
+  await journal.open();
+  fail(new Error('closed meanwhile'));
+  await new Promise((resolve) => setImmediate(resolve));
+  const told: (Error | null)[] = [];
+  journal.append([], (error) => told.push(error));
+  assert.equal(told, [null]);
+});
+
 test('own journal - one that does not close is passed over, so that its node can be stopped', async () => {
   const clock = virtualClock();
   const journal = guardedJournal(own({ close: () => new Promise(() => {}) }), 'cell/c1', clock);
