@@ -34,6 +34,7 @@ function guardedWatch(own: Leases, { address, onSeen, onEnd }: Watching): LeaseW
   let isOver = false;
   let stopOwn = () => {};
   const stop = unfailing(() => {
+    if (isOver) return undefined;
     isOver = true;
     return stopOwn();
   });

@@ -85,6 +85,20 @@ test('own leases - a watch that cannot be stopped is left to itself, and what ca
   assert.match(String(await toldOf(wrong)), /^: Cannot/);
 });
 
+test('own leases - a watch that has come to its end is stopped once, whoever stops it then', async () => {
+  let stops = 0;
+  const ending: Leases['watch'] = (_, _onSeen, onEnd) => {
+    onEnd(new Error('it ends'));
+    return {
+      stop() {
+        stops += 1;
+      },
+    };
+  };
+  assert.equal(await toldOf(ending), [': it ends']);
+  assert.is(stops, 1);
+});
+
 test('own leases - a write that answers no revision is refused', async () => {
   const error = await failureOf(() => guarded({ write: async () => undefined }).write('cell/c1', {} as never, 0));
   assert.match(error.message, /^write of the lease of 'cell\/c1' must answer its new revision, or null/);
