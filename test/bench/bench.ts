@@ -55,5 +55,6 @@ try {
   for (const name of names) await BENCHES[name]?.({ url: server.url, limits, report });
 } finally {
   await server.stop();
+  // Also those that there are when something fails after minutes.
+  if (json !== undefined) writeTo('json', json, `${JSON.stringify(figures, null, 2)}\n`);
 }
-if (json !== undefined) writeTo('json', json, `${JSON.stringify(figures, null, 2)}\n`);

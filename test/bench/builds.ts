@@ -2,6 +2,7 @@
 // for people unless a figure says otherwise: in memory, and over NATS with journals on JetStream (file storage, one
 // replica), all in one process, and with owners, hosts and callers in one each.
 
+import { present } from '../../actors/present.ts';
 import type { Bus } from '../../runtime/bus/bus.ts';
 import { memoryBus } from '../../runtime/bus/memory.ts';
 import { connectNats } from '../../runtime/bus/nats.ts';
@@ -11,9 +12,9 @@ import { startNatsServer } from '../../runtime/nats-server/server.ts';
 import { startNode } from '../../runtime/node.ts';
 import { systemClock } from '../../runtime/system-clock.ts';
 import { type Fleet, fleetApart, fleetInOne, HOSTS } from './fleet.ts';
-import { aRequest, type Limits, manySteps, plainRecords, storing } from './limits.ts';
+import { aRequest, aStep, type Limits, manySteps, plainRecords, storing } from './limits.ts';
 import { ASKED, closedLoop, type Outcome, steadily, watchEvents } from './load.ts';
-import { progress, type Report } from './report.ts';
+import { type Figure, progress, type Report } from './report.ts';
 import { ownUsage, type Usage, usageOf } from './usage.ts';
 
 const WARM_UP_MS = 5_000;
@@ -140,28 +141,39 @@ async function used(
   const serverBefore = serverUsage();
   const outcome = await load();
   const after = await fleet.usage();
-  const { builds, perSecond, p50Ms, p99Ms } = outcome;
-  const cpu = perBuild(before, after, builds);
   const serverAfter = serverUsage();
-  const ofServer =
-    serverBefore === null || serverAfter === null
-      ? ''
-      : ` + ${eachUs(serverBefore, serverAfter, builds)} of the server`;
-  const note = `p50 ${p50Ms.toFixed(1)} ms, p99 ${p99Ms.toFixed(1)} ms; processor time a build ${cpu}${ofServer} us`;
+  const ofServer = serverBefore === null || serverAfter === null ? [] : ([[serverBefore, serverAfter]] as const);
+  const { builds, perSecond, p50Ms, p99Ms } = outcome;
+  const note = `p50 ${p50Ms.toFixed(1)} ms, p99 ${p99Ms.toFixed(1)} ms`;
   const beside = server === undefined ? manySteps(limits) : storing(limits, inFlight);
-  report({ name: `builds ${where}, ${name}`, value: perSecond, unit: 'a second', note, beside });
+  const of = `builds ${where}, ${name}`;
+  report({ name: of, value: perSecond, unit: 'a second', note, beside });
+  report(processorTime(of, [...pairs(before, after), ...ofServer], builds, limits));
   return outcome;
 }
 
 const loadName = (inFlight: number, count: number) =>
   `${inFlight} in flight${count === 1 ? '' : `, batches of ${count}`}`;
 
-const eachUs = (before: Usage, after: Usage, builds: number) => Math.round((after.cpuUs - before.cpuUs) / builds);
+type BeforeAndAfter = readonly [Usage, Usage];
 
-/** The processor time of a build in each process, us. */
-function perBuild(before: readonly Usage[], after: readonly Usage[], builds: number): string {
-  const parts = after.length === 1 ? [''] : [' of callers', ' of owners', ' of hosts'];
-  return after.map((one, part) => `${eachUs(before[part] as Usage, one, builds)}${parts[part]}`).join(' + ');
+const pairs = (before: readonly Usage[], after: readonly Usage[]): BeforeAndAfter[] =>
+  after.map((one, part) => [before[part] as Usage, one]);
+
+/** By how many processes there are, which they are. */
+const PROCESSES: Readonly<Record<number, readonly string[]>> = {
+  2: ['the process', 'the server'],
+  3: ['callers', 'owners', 'hosts'],
+  4: ['callers', 'owners', 'hosts', 'the server'],
+};
+
+/** The processor time of each build of a load in all processes together, and in each. */
+function processorTime(of: string, processes: readonly BeforeAndAfter[], builds: number, limits: Limits): Figure {
+  const each = processes.map(([before, after]) => (after.cpuUs - before.cpuUs) / builds);
+  const note = PROCESSES[each.length]?.map((whose, part) => `${Math.round(each[part] as number)} of ${whose}`);
+  const value = each.reduce((sum, one) => sum + one, 0);
+  const name = `${of}: processor time for each build`;
+  return { name, value, unit: 'us', beside: aStep(limits), ...present({ note: note?.join(' + ') }) };
 }
 
 /** The latency at a steady pace. */
@@ -245,7 +257,8 @@ async function manySchedulers(url: string, measured: Measured): Promise<void> {
     const name = `512 in flight, ${SCHEDULERS} schedulers`;
     const { builds } = await used(measured, name, () => closedLoop(load, { inFlight: 512, forMs: FOR_MS }), 512);
     const value = (refused / builds) * 1_000;
-    report({ name: `claims refused with ${SCHEDULERS} schedulers, in 1,000 builds`, value, unit: '' });
+    const beside = { name: 'the claims granted', value: 1_000 };
+    report({ name: `claims refused with ${SCHEDULERS} schedulers, in 1,000 builds`, value, unit: '', beside });
   } finally {
     watch.stop();
     unsubscribe();
@@ -272,8 +285,8 @@ async function withoutEvents(limits: Limits, report: Report): Promise<void> {
       const begun = performance.now();
       await builtWithoutEvents({ ...load, label: 'run', total });
       const value = (total / (performance.now() - begun)) * 1_000;
-      const note = `processor time a build ${perBuild(before, await fleet.usage(), total)} us`;
-      report({ name, value, unit: 'a second', note, beside: storing(limits, inFlight * count) });
+      report({ name, value, unit: 'a second', beside: storing(limits, inFlight * count) });
+      report(processorTime(name, pairs(before, await fleet.usage()), total, limits));
     } finally {
       await fleet.stop();
       await bus.close();

@@ -8,7 +8,7 @@ export interface Bare {
 }
 
 /** One line of the report. */
-interface Figure {
+export interface Figure {
   readonly name: string;
   readonly value: number;
   readonly unit: string;
