@@ -57,7 +57,7 @@ const cell = {
   patience,
   rememberDeletedMs: anyMs,
 };
-const compute = { heartbeatMs: ms, patience, rememberEndedMs: anyMs };
+const compute = { heartbeatMs: ms, inventoryEveryMs: ms, patience, rememberEndedMs: anyMs };
 const { name: _, clock: __, onError: ___, ...ofConnection } = NATS_FIELDS;
 const { signal: ____, ...ofServer } = NATS_SERVER_FIELDS;
 const nats = { managed: partly(ofServer), ...ofConnection } satisfies Fields<OptionsOf<'nats'>>;

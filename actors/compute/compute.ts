@@ -14,6 +14,7 @@ import { PassingMap } from '../passing-map.ts';
 import { cellAddress, driverAddress, fnv1a, placementOf } from '../routing.ts';
 import { snapshotOf } from '../snapshot.ts';
 import { readWake, wakeId } from '../wakes.ts';
+import { isSameTree } from './same-tree.ts';
 
 export interface ComputeOptions {
   readonly cell: string;
@@ -24,6 +25,11 @@ export interface ComputeOptions {
   readonly placementShards?: number;
   /** How often the compute says that it is alive, ms; default 5,000. Less than `silentMs` of its cell, by far. */
   readonly heartbeatMs?: number;
+  /**
+   * How often the driver is asked what the host has while the compute is up, ms; default 60,000, as often as Nova's
+   * computes look (`update_resources_interval`). Every fifth time placement is told again, even if nothing has changed.
+   */
+  readonly inventoryEveryMs?: number;
   /** How long to wait for an answer before a step is done again, ms; default 500 at first, 10,000 at most. */
   readonly patience?: Patience;
   /**
@@ -37,6 +43,7 @@ export const DEFAULT_HEARTBEAT_MS = 5_000;
 
 const DEFAULTS = {
   heartbeatMs: DEFAULT_HEARTBEAT_MS,
+  inventoryEveryMs: 60_000,
   patience: { firstMs: 500, mostMs: 10_000 },
   rememberEndedMs: 3_600_000,
 } as const;
@@ -45,14 +52,14 @@ const DEFAULTS = {
 const BEAT_MOMENTS = 50;
 
 /**
- * How often a compute that is up tells placement its tree again, ms, in case it is gone: a caller of the Placement API may
- * have taken it away.
+ * How often the driver is asked what the host has until placement is told its tree again, in case that is gone, or what it
+ * was told before came late: a caller of the Placement API may have taken it away.
  */
-const TELL_AGAIN_MS = 300_000;
+const LOOKS_UNTIL_TOLD = 5;
 
 const RETRY_WAKE = 'retry';
-/** It is time to tell the tree again. */
-const TREE_WAKE = 'tree';
+/** It is time to ask what the host has. */
+const INVENTORY_WAKE = 'inventory';
 
 /** So many times a cell asks for an end, at its slowing pace, before the driver is asked for it again. */
 const ASKS_FOR_DRIVER = 4;
@@ -103,6 +110,12 @@ export interface ComputeState {
   readonly incarnation: string;
   phase: Phase;
   providers: readonly ProviderSpec[];
+  /** Those that placement has taken. */
+  taken: readonly ProviderSpec[] | null;
+  /** Counts how often the driver told other providers than before. */
+  changes: number;
+  /** Counts how often the driver was asked again what the host has. */
+  looks: number;
   /** What the driver measured last; null while it is not known whether it measures at all, or it does not. */
   metrics: Metrics | null;
   measures: boolean;
@@ -125,6 +138,8 @@ interface Work {
   readonly state: ComputeState;
   readonly turn: Turn<never>;
 }
+
+type TreeAnswer = Extract<ComputeMessage, { type: 'tree-put' | 'tree-refused' }>;
 
 const keyOf = (instance: string, attempt: number): string => `${instance} ${attempt}`;
 
@@ -163,11 +178,37 @@ function comeUp(work: Work): void {
   state.repeats += 1;
 }
 
-/** Placement has answered what it was told. */
-function treeHeard({ state, turn }: Work): void {
-  if (state.phase !== 'up' || !state.owesTree) return;
-  state.owesTree = false;
-  turn.wakeAfter(TREE_WAKE, TELL_AGAIN_MS);
+/** Placement has answered what it was told; where that has changed since, it may have come after what it is now. */
+function treeHeard({ state }: Work, { type, ask }: TreeAnswer): void {
+  const isOfNow = ask === state.changes;
+  if (!isOfNow) state.taken = null;
+  else if (type === 'tree-put') state.taken = state.providers;
+  if (state.phase === 'up') state.owesTree = !isOfNow;
+}
+
+/** The driver has been asked again what the host has. What placement did not take is told again, for it may now. */
+function inventoryRead(work: Work, providers: readonly ProviderSpec[]): void {
+  const { state } = work;
+  if (state.phase !== 'up') return;
+  if (!isSameTree(providers, state.providers)) {
+    state.providers = providers;
+    state.changes += 1;
+  }
+  if (state.providers === state.taken) return;
+  state.owesTree = true;
+  tellTree(work);
+}
+
+/** Something may have been put into the host, or have failed. */
+function lookAgain(work: Work): void {
+  const { settings, state, turn } = work;
+  if (state.phase !== 'up') return;
+  turn.send(settings.toDriver, { type: 'read-inventory' });
+  turn.wakeAfter(INVENTORY_WAKE, settings.inventoryEveryMs);
+  state.looks += 1;
+  if (state.looks % LOOKS_UNTIL_TOLD !== 0) return;
+  forgetOld(work);
+  state.owesTree = true;
 }
 
 /** Placement has no tree of this host any more; what it has answered before may still be on its way. */
@@ -177,9 +218,11 @@ function treeWithdrawn(work: Work): void {
   if (state.phase === 'up') tellTree(work);
 }
 
-function tellTree({ settings: { placementShards }, state: { phase, providers }, turn }: Work): Address {
+function tellTree({ settings: { placementShards }, state, turn }: Work): Address {
+  const { providers, taken, changes } = state;
   const placement = placementOf((providers[0] as ProviderSpec).id, placementShards);
-  turn.send(placement, { type: 'put-tree', ask: 0, providers, ...(phase === 'up' ? { again: true } : {}) });
+  const ofAgain = providers === taken ? { again: true } : {};
+  turn.send(placement, { type: 'put-tree', ask: changes, providers, ...ofAgain });
   return placement;
 }
 
@@ -217,7 +260,7 @@ function present(work: Work, challenge?: number): void {
   work.turn.send(toCell, { type: 'compute-up', host, provider, incarnation, ...answering, running: running(work) });
 }
 
-/** Why the host cannot come up: it tries again, at a slowing pace, until somebody has mended it. */
+/** Why the host cannot come up, or what it has now is not known: it tries again until somebody has mended it. */
 function tell({ settings: { cell, host }, turn }: Work, what: string, reason: string, cause: string): void {
   turn.publish({ topic: ['cell', cell, 'host', host, what], body: { at: turn.now, host, reason }, cause });
 }
@@ -328,7 +371,10 @@ function driverSaid(work: Work, said: DriverAnswer): void {
     state.metrics = said.metrics;
     return;
   }
-  if (said.type === 'describe-failed') return tell(work, 'describe-failed', said.reason, said.type);
+  if (said.type === 'describe-failed' || said.type === 'inventory-unread') {
+    return tell(work, said.type, said.reason, said.type);
+  }
+  if (said.type === 'inventory-read') return inventoryRead(work, said.providers);
   if (said.type === 'driver-listed') {
     return turn.send(said.to, { type: 'instances-running', ask: said.ask, running: said.running });
   }
@@ -447,15 +493,16 @@ function receive(work: Work, message: ComputeMessage | Wake, from: Address): voi
       if (state.phase === 'retired') return;
       return destroy(work, message.instance, message.attempt, from);
     case 'tree-put':
-      treeHeard(work);
+      treeHeard(work, message);
       if (state.phase === 'registering') enter(work, 'greeting');
       return;
     case 'tree-withdrawn':
       return treeWithdrawn(work);
     case 'welcome':
       if (state.phase !== 'greeting' || message.incarnation !== state.incarnation) return;
-      // Hosts that came up together do not tell again together.
-      if (!state.owesTree) turn.wakeAfter(TREE_WAKE, fnv1a(settings.host) % TELL_AGAIN_MS);
+      // Hosts that came up together do not look again together, nor tell.
+      state.looks = fnv1a(settings.host) % LOOKS_UNTIL_TOLD;
+      turn.wakeAfter(INVENTORY_WAKE, 1 + (fnv1a(settings.host) % settings.inventoryEveryMs));
       return enter(work, 'up');
     case 'who-are-you':
       if (message.incarnation !== undefined && message.incarnation !== state.incarnation) return;
@@ -468,14 +515,10 @@ function receive(work: Work, message: ComputeMessage | Wake, from: Address): voi
       return turn.send(settings.toDriver, { type: 'list', ask: message.ask, to: from });
     case 'wake':
       if (message.id === 'come-up') return comeUp(work);
-      if (message.id === TREE_WAKE) {
-        forgetOld(work);
-        state.owesTree = true;
-        return;
-      }
+      if (message.id === INVENTORY_WAKE) return lookAgain(work);
       return retry(work, readWake(message.id)[1]);
     case 'tree-refused':
-      treeHeard(work);
+      treeHeard(work, message);
       turn.send(settings.toDriver, { type: 'refused', reason: message.reason });
       return tell(work, 'tree-refused', message.reason, 'put-tree');
     default:
@@ -488,6 +531,9 @@ function newLife(incarnation: string): ComputeState {
     incarnation,
     phase: 'describing',
     providers: [],
+    taken: null,
+    changes: 0,
+    looks: 0,
     metrics: null,
     measures: false,
     jobs: new PassingMap(),
@@ -504,6 +550,7 @@ export function compute(options: ComputeOptions): Actor<ComputeState, ComputeMes
     host,
     placementShards,
     heartbeatMs: options.heartbeatMs ?? DEFAULTS.heartbeatMs,
+    inventoryEveryMs: options.inventoryEveryMs ?? DEFAULTS.inventoryEveryMs,
     patience: options.patience ?? DEFAULTS.patience,
     rememberEndedMs: options.rememberEndedMs ?? DEFAULTS.rememberEndedMs,
     toCell: cellAddress(cell),

@@ -60,6 +60,9 @@ export const driverAnswers = {
     /** Whether the driver measures anything: then it is asked again and again. */
     measures: Type.Optional(Type.Boolean()),
   }),
+  /** What the host has now, though its compute has been up for long. */
+  'inventory-read': message('inventory-read', { providers: Type.Array(ProviderSpec, { minItems: 1 }) }),
+  'inventory-unread': message('inventory-unread', { reason: Reason }),
   measured: message('measured', { metrics: Metrics }),
   'driver-listed': message('driver-listed', { ask: Ask, to: Type.String(), running: Running }),
   'list-failed': message('list-failed', { ask: Ask, to: Type.String(), reason: Reason }),
@@ -75,6 +78,8 @@ export const driverAnswers = {
 /** What a compute asks of its driver, and tells those who run it. */
 const driverMessages = {
   describe: message('describe', {}),
+  /** Say what the host has now: something may have been put into it, or have failed. */
+  'read-inventory': message('read-inventory', {}),
   /** Say what there is to measure on the host now. */
   measure: message('measure', {}),
   /** Say what is on the host; `to` is whoever asked the compute for it. */

@@ -17,7 +17,8 @@ export function putTree({ state, turn, commit }: ShardWork, asked: PutTree, from
   const { providers } = state;
   const { ask, providers: told, again = false } = asked;
   const root = (told[0] as ProviderSpec).id;
-  if (again && providers.has(root)) return turn.send(from, { type: 'tree-put', ask, root });
+  if (again && providers.has(root) && isAsTold(providers, told))
+    return turn.send(from, { type: 'tree-put', ask, root });
   const tree = withoutMoved(told, providers);
   const fault = treeFault(tree, providers);
   if (fault !== null) return turn.send(from, { type: 'tree-refused', ask, root, reason: fault });
@@ -26,6 +27,14 @@ export function putTree({ state, turn, commit }: ShardWork, asked: PutTree, from
     toldNoMore(state, root, tree).every(({ provider, stays }) => stays && isEmptied(provider));
   if (!isUnchanged) commit({ type: 'tree', providers: tree, keepsOthers: true });
   turn.send(from, { type: 'tree-put', ask, root });
+}
+
+/** What a compute told before may have come after what it tells now. What others have taken away stays away. */
+function isAsTold(providers: PlacementState['providers'], tree: readonly ProviderSpec[]): boolean {
+  return tree.every((spec) => {
+    const told = providers.get(spec.id)?.told ?? null;
+    return told === null || isSame(told, spec);
+  });
 }
 
 /** A tree without what callers have moved to other trees, where it is theirs, and without what would be below that. */

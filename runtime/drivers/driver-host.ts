@@ -4,9 +4,10 @@
 import type { Address, Message } from '../../actors/actor.ts';
 import { clipped } from '../../actors/messages/common.ts';
 import type { DriverAnswer, DriverMessage } from '../../actors/messages/compute.ts';
+import type { ProviderSpec } from '../../actors/messages/placement.ts';
 import { decode, encode } from '../codec.ts';
 import { CellwrightError, messageInFull, messageOf } from '../errors.ts';
-import type { BuildOutcome, Driver } from './driver.ts';
+import type { BuildOutcome, Driver, ProviderReport } from './driver.ts';
 import { providersOf } from './naming.ts';
 import { checkedMetrics, checkedOutcome, checkedRunning, checkedTraits, insistDescribed } from './report.ts';
 
@@ -31,7 +32,7 @@ type Asked = Pick<Extract<DriverMessage, { type: 'list' }>, 'ask' | 'to'>;
 type Described = 'inventory' | 'capabilities' | 'list';
 
 /** What it is asked again and again, in words for people. */
-type Regular = 'the description' | 'the measuring' | 'the list of what runs';
+type Regular = 'the description' | 'the inventory' | 'the measuring' | 'the list of what runs';
 
 /** So often a driver that has not answered yet is passed over, until that is said: what it told before is old by now. */
 const MOST_PASSED_OVER = 3;
@@ -67,6 +68,9 @@ class DrivenHost implements DriverHost {
   #unanswered: ReadonlySet<Described> = new Set();
   /** How often it was to describe the host while it still did. */
   #undescribed = 0;
+  #isReadingInventory = false;
+  /** How often it was to say what the host has while it still found out. */
+  #unread = 0;
   /** Why placement refused the host the last time. */
   #refusal: string | undefined;
   /** Of what it is asked again and again: why it did not answer the last time. */
@@ -88,6 +92,7 @@ class DrivenHost implements DriverHost {
 
   take(message: DriverMessage): void {
     if (message.type === 'describe') void this.#describe();
+    else if (message.type === 'read-inventory') void this.#readInventory();
     else if (message.type === 'measure') void this.#measure();
     else if (message.type === 'list') void this.#list(message);
     else if (message.type === 'refused') this.#refused(message.reason);
@@ -147,14 +152,9 @@ class DrivenHost implements DriverHost {
     ] as const;
     try {
       const [tree, traits, running] = await Promise.all(answers);
-      const providers = providersOf(this.#cell, this.#host, tree, checkedTraits(traits));
+      const providers = this.#providersOf(tree, traits);
       const measures = this.#driver.metrics !== undefined;
-      const described = { type: 'described' as const, providers, running: checkedRunning(running), measures };
-      insistDescribed(described);
-      insistSendable(providers, this.#which);
-      for (const { id, name } of providers) this.#names.set(id, name);
-      // A copy: what is said is shared by all who hear it, and the driver may go on with what it has given.
-      this.#say(structuredClone(described));
+      this.#sayChecked({ type: 'described', providers, running: checkedRunning(running), measures });
       this.#failures.delete('the description');
     } catch (error) {
       this.#undescribable(error);
@@ -163,6 +163,47 @@ class DrivenHost implements DriverHost {
       await Promise.allSettled(answers);
       this.#isDescribing = false;
     }
+  }
+
+  #providersOf(tree: ProviderReport, traits: readonly string[]): ProviderSpec[] {
+    const providers = providersOf(this.#cell, this.#host, tree, checkedTraits(traits));
+    insistSendable(providers, this.#which);
+    for (const { id, name } of providers) this.#names.set(id, name);
+    return providers;
+  }
+
+  /** A copy: what is said is shared by all who hear it, and the driver may go on with what it has given. */
+  #sayChecked(message: Extract<DriverAnswer, { providers: unknown }>): void {
+    insistDescribed(message);
+    this.#say(structuredClone(message));
+  }
+
+  /** What cannot be read now is as it was, as far as anybody knows. */
+  async #readInventory(): Promise<void> {
+    if (this.#isReadingInventory) {
+      this.#unread += 1;
+      if (this.#unread === MOST_PASSED_OVER) this.#unreadable(new Error(SILENT));
+      return;
+    }
+    this.#isReadingInventory = true;
+    this.#unread = 0;
+    const asked = async <Told>(ask: () => Promise<Told>): Promise<Told> => ask();
+    const answers = [asked(() => this.#driver.inventory()), asked(() => this.#driver.capabilities())] as const;
+    try {
+      const [tree, traits] = await Promise.all(answers);
+      this.#sayChecked({ type: 'inventory-read', providers: this.#providersOf(tree, traits) });
+      this.#failures.delete('the inventory');
+    } catch (error) {
+      this.#unreadable(error);
+    } finally {
+      await Promise.allSettled(answers);
+      this.#isReadingInventory = false;
+    }
+  }
+
+  #unreadable(error: unknown): void {
+    this.#tellNew(error, 'the inventory');
+    this.#say({ type: 'inventory-unread', reason: faultOf(error) });
   }
 
   #undescribable(error: unknown): void {

@@ -58,9 +58,13 @@ export interface Driver {
    * has answered: a call that never ends keeps the host away, which is said.
    */
   list(): Promise<readonly { instance: string; attempt: number }[]>;
-  /** The host's tree of providers. Read when its compute starts: what changes later counts from the next start on. */
+  /**
+   * The host's tree of providers. Read when its compute starts, and every minute while it is up (`inventoryEveryMs` of the
+   * compute): what has changed counts from then on. A provider that is told no more goes; where something is held on it,
+   * it stays, with nothing left to give, until that is given back.
+   */
   inventory(): Promise<ProviderReport>;
-  /** Traits of the host beyond those in its inventory, for example what images it can boot. */
+  /** Traits of the host beyond those in its inventory, for example what images it can boot; read as often. */
   capabilities(): Promise<readonly string[]>;
   /**
    * What there is to measure on the host now: numbers by names of the driver's own, such as `load` or

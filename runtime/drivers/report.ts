@@ -49,7 +49,11 @@ const checkProvider = checkOf(Report, 'a provider');
 const checkRunning = checkOf(Running, "the driver's list of what runs");
 const checkTraits = checkOf(Type.Array(Symbolic, { maxItems: 1000 }), "the driver's list of capabilities");
 const checkMetrics = checkOf(Metrics, "the driver's metrics");
-const checkDescribed = checkOf(driverAnswers.described, "the driver's description of its host");
+const OF_HOST = "the driver's description of its host";
+const descriptions = {
+  described: checkOf(driverAnswers.described, OF_HOST),
+  'inventory-read': checkOf(driverAnswers['inventory-read'], OF_HOST),
+};
 const checkOutcome = checkOf(Outcome, "the driver's outcome of a build");
 
 /** Checks one provider of a driver's tree. @throws CellwrightError `bad-inventory` that names the field. */
@@ -90,8 +94,8 @@ export function checkedMetrics(metrics: unknown): Metrics {
 }
 
 /** The whole of what a host is, as placement will be told. @throws CellwrightError `bad-driver`. */
-export function insistDescribed(described: unknown): void {
-  insist(checkDescribed, described, 'bad-driver');
+export function insistDescribed(described: { readonly type: keyof typeof descriptions }): void {
+  insist(descriptions[described.type], described, 'bad-driver');
 }
 
 /** @throws CellwrightError `bad-driver`. */

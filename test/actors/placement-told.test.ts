@@ -278,6 +278,16 @@ test('placement - a tree that is told again changes nothing, unless its root is 
   assert.equal([...shard.state.providers.keys()], ['a', 'a-gpu-0', 'a-gpu-1']);
 });
 
+test('placement - a tree that is told again counts where what was told before it came late', () => {
+  const [root, ...devices] = hostTree('a');
+  const now = [{ ...(root as ProviderSpec), traits: ['CUSTOM_NEW'] }, ...devices];
+  const shard = shardWith(now, hostTree('a'));
+  assert.equal(shard.state.providers.get('a')?.spec.traits, root?.traits);
+  const told = shard.tell({ type: 'put-tree', ask: 4, providers: now, again: true });
+  assert.equal([told.records.length, sentOf(told, 'tree-put').length], [1, 1]);
+  assert.equal(shard.state.providers.get('a')?.spec.traits, ['CUSTOM_NEW']);
+});
+
 test('placement - a host whose device a caller moved to another host is told without it, until it is back', () => {
   const shard = shardWith(hostTree('a'), hostTree('b'));
   const move = (id: string, parent: string) =>

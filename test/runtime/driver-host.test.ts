@@ -238,6 +238,41 @@ test('driver host - one that never comes back from describing is not called agai
   assert.is(calls.length, 2, 'and it can be asked again');
 });
 
+test('driver host - what it is asked again of the inventory is checked, and a driver that does not answer is not called again', async () => {
+  const { host, said, told, calls } = stalled('inventory');
+  for (let round = 0; round < 6; round += 1) host.take({ type: 'read-inventory' });
+  await until('it is said', () => said.length > 0);
+  assert.equal(said, [{ type: 'inventory-unread', reason: 'the driver does not answer' }]);
+  assert.equal(told, ["the inventory by the driver of host 'c1/h1': the driver does not answer"]);
+  assert.is(calls.length, 1);
+  calls[0]?.({ ...TREE, inventories: { VCPU: { total: -1 } } });
+  await until('it is refused', () => said.length === 2);
+  assert.match(said[1]?.reason ?? '', /total/);
+  const ask = async () => {
+    const before = said.length;
+    await until('it is called', () => {
+      host.take({ type: 'read-inventory' });
+      return calls.length > 1;
+    });
+    calls.pop()?.(TREE);
+    await until('it answers', () => said.length > before);
+    return said.at(-1);
+  };
+  const read = (await ask()) as Extract<DriverAnswer, { type: 'inventory-read' }>;
+  assert.equal([read.type, read.providers.map(({ name }) => name)], ['inventory-read', ['h1']]);
+
+  const throwing = driverOf({
+    inventory: () => {
+      throw new Error('no inventory today');
+    },
+  });
+  const { answer, errors } = await answerOf(throwing, { type: 'read-inventory' });
+  assert.equal(
+    [answer.type, answer.reason, errors],
+    ['inventory-unread', 'no inventory today', ['no inventory today']],
+  );
+});
+
 test('driver host - what has not answered is not asked again, though another part of the description has failed', async () => {
   const said: (DriverAnswer & { reason?: string })[] = [];
   let lists = 0;

@@ -85,6 +85,7 @@ export function computeOf(cellName: string, host: string, incarnation: string, p
     incarnation: () => incarnation,
     placementShards,
     heartbeatMs: 900,
+    inventoryEveryMs: 2_000,
     patience: { firstMs: 200, mostMs: 1_500 },
   }) as unknown as OwnerActor;
 }

@@ -4,16 +4,8 @@
 import type { Message } from '../../actors/actor.ts';
 import type { AnyMessage } from '../../actors/messages/any.ts';
 import type { ShardRead } from '../../actors/placement/reading.ts';
-import {
-  cellAddress,
-  computeAddress,
-  conductorOf,
-  everyPlacement,
-  placementOf,
-  SCHEDULERS,
-} from '../../actors/routing.ts';
+import { cellAddress, computeAddress, conductorOf, everyPlacement, SCHEDULERS } from '../../actors/routing.ts';
 import type { Clock } from '../../runtime/clock.ts';
-import { providersOf } from '../../runtime/drivers/naming.ts';
 import type { SimulatedHost } from './host.ts';
 import { type Operator, operatorOf } from './losses.ts';
 import { questionOfName } from './names.ts';
@@ -64,13 +56,6 @@ export function callersOf({ plan, clock, hosts, power, send, tell, onRead }: Cal
       }
       case 'delete':
         return [[shardOf(operation.instance), { type: 'delete', ask, instance: operation.instance }]];
-      case 'inventory':
-      case 'device': {
-        const { plan: where, tree } = hosts.get(operation.host) as SimulatedHost;
-        const providers = providersOf(where.cell, where.host, tree(), []);
-        const root = providers[0]?.id ?? '';
-        return [[placementOf(root, plan.placementShards), { type: 'put-tree', ask, providers }]];
-      }
       case 'service': {
         const { host, enabled } = operation;
         const { cell } = (hosts.get(host) as SimulatedHost).plan;
@@ -81,6 +66,8 @@ export function callersOf({ plan, clock, hosts, power, send, tell, onRead }: Cal
       case 'name':
         return [questionOfName(operation, ask, plan.placementShards)];
       case 'read':
+      case 'inventory':
+      case 'device':
       case 'lose':
         return [];
       case 'look': {
@@ -148,10 +135,12 @@ export function callersOf({ plan, clock, hosts, power, send, tell, onRead }: Cal
     if (operation.what === 'inventory') {
       tell(() => `an operator makes it ${operation.vcpu} VCPU on ${operation.host}`);
       (hosts.get(operation.host) as SimulatedHost).vcpu = operation.vcpu;
+      return;
     }
     if (operation.what === 'device') {
       tell(() => `an operator puts a GPU into ${operation.host}`);
       (hosts.get(operation.host) as SimulatedHost).gpus += 1;
+      return;
     }
     open.set(ask, operation);
     if (operation.what === 'lose') {

@@ -3,7 +3,9 @@
 
 import { stateOfBuild } from '../../actors/builds.ts';
 import type { PlacementState } from '../../actors/placement/state.ts';
+import { isSame } from '../../actors/same.ts';
 import type { SchedulerState } from '../../actors/scheduler/state.ts';
+import { providersOf } from '../../runtime/drivers/naming.ts';
 import type { Looked } from './invariants.ts';
 import type { Seat } from './lives.ts';
 import { faultsOfNames } from './names.ts';
@@ -14,6 +16,7 @@ export function unfinished(looked: Looked): string[] {
   return [
     ...[...looked.truth.accepted].flatMap((one) => notEnded(looked, one)),
     ...notClear(looked),
+    ...notTold(looked),
     ...looked.truth.changes.atTheEnd(),
     ...faultsOfNames(looked.truth.placements),
   ];
@@ -83,6 +86,17 @@ function notClear({ truth, hosts }: Looked): string[] {
       faults.push(`hosts: '${instance}/${attempt}' is active and does not run on ${host}`);
   }
   return [...faults, ...truth.placements.flatMap(sumFaults)];
+}
+
+/** What was put into a host while it was up, or taken from it, is known where it is claimed. */
+function notTold({ truth, hosts }: Looked): string[] {
+  return [...hosts.values()].flatMap(({ plan, provider, tree }) => {
+    const isUp = truth.cells.get(plan.cell)?.hosts.get(plan.host)?.service.value === 'up';
+    if (!isUp) return [];
+    return providersOf(plan.cell, plan.host, tree(), [])
+      .filter(({ id, inventories }) => !isSame(truth.providerOf(id)?.told?.inventories, inventories))
+      .map(({ name }) => `inventory: placement was not told what ${name} below '${provider}' has now`);
+  });
 }
 
 /** capacity: what is held adds up to what is in use. */

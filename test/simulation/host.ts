@@ -66,6 +66,7 @@ export function simulatedHost({ plan, clock, chance, weather, onChange }: HostOp
   /** Those who wait for the outcome of a build, by attempt. */
   const waiting = new Map<string, ((outcome: Outcome) => void)[]>();
   let asked = 0;
+  let reads = 0;
   let life = 0;
 
   const soon = (key: string, task: () => void) =>
@@ -170,6 +171,18 @@ export function simulatedHost({ plan, clock, chance, weather, onChange }: HostOp
     soon(question, () => answer({ type: 'driver-listed', ask, to, running: running() }));
   }
 
+  const providers = () => providersOf(plan.cell, plan.host, host.tree(), []);
+
+  function readInventory(answer: (message: DriverAnswer) => void): void {
+    reads += 1;
+    const question = `${plan.host} inventory ${reads}`;
+    if (chance.happens('driver-silent', question, weather.driverSilent)) return;
+    if (chance.happens('describe-fails', question, weather.destroyFails)) {
+      return soon(question, () => answer({ type: 'inventory-unread', reason: 'the daemon went away' }));
+    }
+    soon(question, () => answer({ type: 'inventory-read', providers: providers() }));
+  }
+
   const host: SimulatedHost = {
     plan,
     provider: providerId(plan.cell, plan.host, ''),
@@ -190,11 +203,12 @@ export function simulatedHost({ plan, clock, chance, weather, onChange }: HostOp
     },
     take(message, answer) {
       if (message.type === 'refused') return;
-      asked += 1;
       const mine = life;
       const say = (said: DriverAnswer) => {
         if (mine === life) answer(said);
       };
+      if (message.type === 'read-inventory') return readInventory(say);
+      asked += 1;
       if (message.type === 'build') return build(message, say);
       if (message.type === 'destroy') return destroy(message.instance, message.attempt, say);
       if (message.type === 'list') return list(message, say);
@@ -202,9 +216,7 @@ export function simulatedHost({ plan, clock, chance, weather, onChange }: HostOp
       if (chance.happens('describe-fails', question, weather.destroyFails)) {
         return soon(question, () => say({ type: 'describe-failed', reason: 'the daemon is not up yet' }));
       }
-      soon(question, () => {
-        say({ type: 'described', providers: providersOf(plan.cell, plan.host, host.tree(), []), running: running() });
-      });
+      soon(question, () => say({ type: 'described', providers: providers(), running: running() }));
     },
     forget() {
       life += 1;

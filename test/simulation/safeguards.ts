@@ -173,6 +173,11 @@ const anyAttempt = receiving('cell', (receive) => (state, message, from, turn) =
   receive(state, { ...message, ...meant }, from, turn);
 });
 
+/** What a host has is what it had when it came up. */
+const readOnce = receiving('compute', (receive) => (state, message, from, turn) => {
+  if (message.type !== 'inventory-read') receive(state, message, from, turn);
+});
+
 /** What is asked a second time, because the answer was lost, is not answered. */
 function answeringOnce(kind: string, type: string): Alteration {
   const known = new WeakMap<object, Set<string>>();
@@ -270,6 +275,7 @@ export const SAFEGUARDS: readonly Safeguard[] = [
     fromSeed: 122,
     breaks: /^(?:no orphan|built once|one home):/,
   },
+  { name: 'a host that is up is asked again what it has', without: readOnce, breaks: /^inventory:/ },
   {
     name: 'words of an earlier attempt mean nothing',
     without: anyAttempt,
