@@ -80,8 +80,12 @@ export async function performPack({ nodes, pods, policy, seeds: count, tune, jso
     };
     console.log(linesOf(report).join('\n'));
     console.log(`took ${seconds(performance.now() - begunAt)} for ${counted(runs.length, 'run')}`);
-    if (json !== undefined) writeTo('json', json, `${JSON.stringify(report, null, 2)}\n`);
-    if (plot !== undefined) writeTo('plot', plot, plotOf(report));
+    try {
+      if (json !== undefined) writeTo('json', json, `${JSON.stringify(report, null, 2)}\n`);
+    } finally {
+      // Hours of work may be in it: what can be kept of that is kept.
+      if (plot !== undefined) writeTo('plot', plot, plotOf(report));
+    }
   } finally {
     workers.stop();
   }

@@ -3,7 +3,7 @@
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Command, CommanderError } from 'commander';
 import { suite } from 'uvu';
@@ -222,6 +222,19 @@ test('usage - a wrong flag is refused by its name', async () => {
       assert.match(said, message, args.join(' '));
       assert.ok(isUsage, args.join(' '));
     }
+  });
+});
+
+test('figures - the plot is kept when the record cannot be', async () => {
+  if (!existsSync('/dev/full')) return;
+  await withTrace(async ({ dir, nodes, pods }) => {
+    const plot = join(dir, 'plot.svg');
+    const flags = ['--nodes', nodes, '--pods', pods, '--policy', 'fgd', '--seeds', '1'];
+    const { code, out, err } = await pack(...flags, '--json', '/dev/full', '--plot', plot);
+    assert.is(code, 2, err);
+    assert.match(err, /--json: '\/dev\/full' cannot be written/);
+    assert.match(out, /^fgd /m);
+    checkWellFormed(readFileSync(plot, 'utf8'));
   });
 });
 
