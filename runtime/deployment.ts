@@ -151,6 +151,23 @@ export async function isDeployed(options: DeploymentOptions): Promise<boolean> {
   }
 }
 
+/**
+ * Makes a deployment under this prefix, unless one is kept there: of several that make it at once, one does.
+ * @returns Whether the caller made it; true also where nothing can be kept.
+ * @throws CellwrightError `no-jetstream`, retryable, when that cannot be known now; `bad-option`.
+ */
+export async function makeDeployment(options: DeploymentOptions, placementShards?: number): Promise<boolean> {
+  if (placementShards !== undefined) checkPlacementShards(placementShards);
+  if (await isDeployed(options)) return false;
+  try {
+    const bucket = await bucketOf(options);
+    return await bucket.add('placement', await firstOf('placement', options, placementShards));
+  } catch (error) {
+    if (isWithoutJetStream(error)) return true;
+    throw explained(error, options.subjects);
+  }
+}
+
 /** The bucket of a deployment, if there is one. */
 function standingBucket({ bus, subjects }: DeploymentOptions) {
   const settings = { bindOnly: true, allow_direct: false };
@@ -192,20 +209,24 @@ async function bucketOf({ bus, subjects, replicas = 1 }: DeploymentOptions) {
   const settings = { history: 1, replicas, allow_direct: false };
   const stored = await bus.connection.jetstream({ timeout: TIMEOUT_MS }).views.kv(subjects.deployment, settings);
   const read = async (kind: Sharded) => shardsIn(await stored.get(kind), kind, subjects);
+  /** Keeps a number, unless another node has been faster; answers whether it is kept. */
+  async function add(kind: Sharded, shards: number): Promise<boolean> {
+    try {
+      const { prefix } = subjects;
+      const record = kind === 'placement' ? { v: 1, shards, prefix } : { v: 1, shards };
+      await stored.put(kind, encodeJson(record), { previousSeq: 0 });
+      return true;
+    } catch (error) {
+      if (jetStreamCodeOf(error) === WRONG_LAST_SEQUENCE && (await read(kind)) !== null) return false;
+      throw error;
+    }
+  }
   return {
     read,
-    /** Keeps a number, unless another node has been faster; answers the one that is kept. */
+    add,
+    /** The same; answers the number that is kept. */
     async keep(kind: Sharded, shards: number): Promise<number> {
-      try {
-        const { prefix } = subjects;
-        const record = kind === 'placement' ? { v: 1, shards, prefix } : { v: 1, shards };
-        await stored.put(kind, encodeJson(record), { previousSeq: 0 });
-        return shards;
-      } catch (error) {
-        const other = jetStreamCodeOf(error) === WRONG_LAST_SEQUENCE ? await read(kind) : null;
-        if (other !== null) return other;
-        throw error;
-      }
+      return (await add(kind, shards)) ? shards : ((await read(kind)) as number);
     },
   };
 }

@@ -67,7 +67,8 @@ const REMEMBER_MARGIN_MS = 3_600_000;
  * @throws CellwrightError `interrupted`, `fleet-not-up`; what connecting to NATS or starting a server throws.
  */
 export async function replay(workload: Workload, options: ReplayOptions): Promise<ReplayResult> {
-  const stage = options.on === 'memory' ? memoryStage() : await natsStage({ ...options.on, signal: options.signal });
+  const { on, placementShards } = options;
+  const stage = on === 'memory' ? memoryStage() : await natsStage({ ...on, placementShards, signal: options.signal });
   const { signal, dispose } = followingSignal(options.signal);
   try {
     return await stage.run(() => replayOn(stage, workload, { ...options, signal }));

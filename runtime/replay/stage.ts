@@ -10,7 +10,7 @@ import { shownAddresses } from '../bus/nats-addresses.ts';
 import type { NatsOptions } from '../bus/nats-options.ts';
 import { type Client, clientOf } from '../client.ts';
 import type { Clock } from '../clock.ts';
-import { isDeployed } from '../deployment.ts';
+import { makeDeployment } from '../deployment.ts';
 import { CellwrightError, messageOf } from '../errors.ts';
 import { type Asking, asking } from '../gateway/asking.ts';
 import { memoryJournals } from '../journal/memory.ts';
@@ -48,6 +48,8 @@ export interface NatsStageOptions extends Pick<NatsOptions, 'credentials' | 'tls
   readonly servers?: readonly string[];
   /** What every subject begins with, one token or several such as `prod.cw`; default `cw`. */
   readonly prefix?: string;
+  /** Of the deployment that it makes on that server; default 1. */
+  readonly placementShards?: number | undefined;
   /** Gives up connecting, and starting a server. */
   readonly signal?: AbortSignal | undefined;
   /** Told what is installed, a line at a time. Default: nobody. */
@@ -127,7 +129,8 @@ export async function natsStage(options: NatsStageOptions): Promise<Stage> {
     throw error;
   }
   try {
-    if (server === undefined && (await isDeployed({ bus, subjects }))) {
+    // A replay makes the deployment before its node does: of two that begin at once, one would else take hosts of the other.
+    if (server === undefined && !(await makeDeployment({ bus, subjects }, options.placementShards))) {
       const message = `the server has a deployment with the prefix '${subjects.prefix}' already: a replay needs a prefix of its own`;
       throw new CellwrightError('already-deployed', message, { field: 'prefix' });
     }

@@ -359,8 +359,6 @@ test('deployment - a replay is no guest of a deployment that is there: it is ref
   const { prefix, options, start } = deployment();
   assert.is(await isDeployed(options), false);
   const on = { servers: [server.url], prefix };
-  const alone = await natsStage(on);
-  await alone.close();
   const node = await start();
   try {
     assert.is(await isDeployed(options), true);
@@ -371,6 +369,17 @@ test('deployment - a replay is no guest of a deployment that is there: it is ref
     await node.stop();
   }
   assert.is((await failureOf(() => natsStage(on))).code, 'already-deployed', 'also while nobody serves it');
+});
+
+test('deployment - of replays that begin at once with one prefix, one takes place and the others are refused', async () => {
+  const { prefix, options } = deployment();
+  const on = { servers: [server.url], prefix, placementShards: 2 };
+  const begun = await Promise.allSettled([natsStage(on), natsStage(on), natsStage(on)]);
+  const stages = begun.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
+  for (const stage of stages) await stage.close();
+  assert.is(stages.length, 1);
+  for (const one of begun) if (one.status === 'rejected') assert.is(one.reason.code, 'already-deployed');
+  assert.is(await placementShardsOf(options), 2);
 });
 
 test.run();
