@@ -4,6 +4,7 @@ import {
   accessSync,
   closeSync,
   constants,
+  existsSync,
   openSync,
   readFileSync,
   realpathSync,
@@ -11,7 +12,7 @@ import {
   statSync,
   writeFileSync,
 } from 'node:fs';
-import { resolve } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
 import { CellwrightError, messageOf } from '../errors.ts';
 import { jsonIn } from '../json-text.ts';
 
@@ -73,11 +74,17 @@ export function checkApart(
   }
 }
 
-/** Whether two paths lead to one file, by whatever links. */
+/** Whether two paths lead to one file, by whatever links; of one that is not there yet, by those of its folder. */
 function isSameFile(one: string, other: string): boolean {
-  if (resolve(one) === resolve(other)) return true;
+  if (resolve(one) === resolve(other) || inRealFolder(one) === inRealFolder(other)) return true;
   const [known, there] = [one, other].map((path) => statSync(path, { throwIfNoEntry: false }));
   return known !== undefined && known.dev === there?.dev && known.ino === there.ino;
+}
+
+function inRealFolder(file: string): string {
+  const path = resolve(file);
+  const folder = dirname(path);
+  return join(existsSync(folder) ? realpathSync(folder) : folder, basename(path));
 }
 
 /** @throws CellwrightError `unwritable` with the flag as its field. */

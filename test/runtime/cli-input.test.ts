@@ -189,6 +189,11 @@ test('files - none is written over another, by whatever name', () => {
   const absent = join(folder, 'absent.json');
   assert.throws(() => checkApart({ nodes }, { json: absent, plot: absent }), /--json and --plot name the same file/);
   checkApart({ nodes }, { json: absent, plot: undefined });
+  const linked = join(folder, 'linked');
+  symlinkSync(folder, linked);
+  const byLink = { json: absent, plot: join(linked, 'absent.json') };
+  assert.throws(() => checkApart({ nodes }, byLink), /--json and --plot name the same file/);
+  checkApart({ nodes }, { json: absent, plot: join(linked, 'other.json') });
 });
 
 test('terminal - words of others break no line and move no cursor', () => {
