@@ -17,7 +17,7 @@ import { MOST_BYTES_AT_ONCE, type Reading, readStream } from './reading.ts';
 import { firstUnlike, numberOf, type Range } from './strays.ts';
 import { type KnownStream, type StreamInfo, streamOf, whatIsThere } from './stream.ts';
 import { Turns } from './turns.ts';
-import { IS_BEING_STORED, journalWriter, type StoredTail, type Writer } from './writer.ts';
+import { ACCOUNT_IS_FULL, IS_BEING_STORED, journalWriter, type StoredTail, type Writer } from './writer.ts';
 
 export interface JetStreamJournalsOptions {
   readonly bus: NatsBus;
@@ -153,6 +153,7 @@ function jetStreamJournal<R>(owner: Address, options: JetStreamJournalsOptions, 
         epoch,
         begun,
         readTail,
+        noteRefused,
         onRefused,
         onBroken: (error) => breakOff(error),
       });
@@ -241,20 +242,28 @@ function jetStreamJournal<R>(owner: Address, options: JetStreamJournalsOptions, 
     };
     if (ack.error === undefined) return ack.duplicate === true ? null : (ack.seq ?? last + 1);
     if ([WRONG_LAST_SEQUENCE, IS_BEING_STORED].includes(ack.error.err_code)) return null;
+    // It did follow the last one, so that no other has its number, if the server has given it one.
+    if (ack.error.err_code === ACCOUNT_IS_FULL && (await hasGrown(last))) await noteRefused(last + 1);
     throw new CellwrightError('journal-refused', `journal '${stream}' refuses to be opened: ${ack.error.description}`);
   }
 
-  async function readTail(): Promise<StoredTail | null> {
+  async function readTail(known: number): Promise<StoredTail | null> {
     const { streams } = await managerOf(bus, stream);
     // Asked before the last message is: what is stored between the two was not removed.
     const info = await whatIsThere(streams.info(stream));
     if (info === null || info.state.messages === 0) return null;
-    const tail = await whatIsThere(streams.getMessage(stream, { last_by_subj: subject }));
+    const { last_seq: last } = info.state;
+    // Before 2.10 none is found by the subject when the very last was removed.
+    const tail =
+      (await whatIsThere(streams.getMessage(stream, { last_by_subj: subject }))) ??
+      (await whatIsThere(streams.getMessage(stream, { seq: known })));
     const id = tail?.header.get('Nats-Msg-Id') ?? '';
     const { seq: sequence } = tail ?? { seq: 0 };
-    const { last_seq: last } = info.state;
     return sequence < last ? { id, sequence, removed: last } : { id, sequence };
   }
+
+  /** This process keeps it in mind in any case. */
+  const noteRefused = (sequence: number) => shared.made.noteStrays(owner, [[sequence, sequence]]).catch(() => {});
 
   const refusalOf = (reason: string) => `the server takes nothing more for journal '${stream}': ${reason}`;
 

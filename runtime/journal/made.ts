@@ -8,7 +8,7 @@ import { busError } from '../bus/nats-errors.ts';
 import { decode, encodeJson } from '../codec.ts';
 import { checkOf } from '../schemas.ts';
 import type { Subjects } from '../subjects.ts';
-import { firstUnlike, type Range } from './strays.ts';
+import { firstUnlike, joined, type Range } from './strays.ts';
 
 export interface MadeJournals {
   /** Whether the journal of an owner was ever made. */
@@ -44,6 +44,8 @@ const check = checkOf(Note, 'the note of a journal');
 
 export function madeJournals({ bus, subjects, replicas }: MadeJournalsOptions): MadeJournals {
   const noted = new Set<Address>();
+  /** What was to be kept in mind, and may not be: an account without room takes no note either. */
+  const seen = new Map<Address, readonly Range[]>();
   const keyOf = (owner: Address): string => `journal.${subjects.leaseKey(owner)}`;
 
   async function bucket() {
@@ -56,7 +58,7 @@ export function madeJournals({ bus, subjects, replicas }: MadeJournalsOptions): 
   }
 
   /** What cannot be read tells of none: then a person is asked. */
-  async function straysOf(owner: Address): Promise<readonly Range[]> {
+  async function kept(owner: Address): Promise<readonly Range[]> {
     const stored = await (await bucket()).get(keyOf(owner));
     if (stored === null || stored.operation !== 'PUT') return [];
     try {
@@ -80,13 +82,18 @@ export function madeJournals({ bus, subjects, replicas }: MadeJournalsOptions): 
       if (!(await has(owner))) await (await bucket()).put(keyOf(owner), encodeJson({ v: 1 }));
       noted.add(owner);
     },
-    straysOf,
+    straysOf: async (owner) => joined([...(await kept(owner)), ...(seen.get(owner) ?? [])]),
     async noteStrays(owner, strays) {
-      const known = await straysOf(owner);
-      const more = strays.filter((range) => firstUnlike(known, range) !== null);
-      if (more.length === 0) return;
-      const note = { v: 1, strays: [...known, ...more].slice(-MAX_STRAYS) };
-      await (await bucket()).put(keyOf(owner), encodeJson(note));
+      const remember = (more: readonly Range[]) => {
+        const all = joined([...more, ...(seen.get(owner) ?? [])]).slice(-MAX_STRAYS);
+        seen.set(owner, all);
+        return all;
+      };
+      remember(strays);
+      const known = await kept(owner);
+      const all = remember(known);
+      if (all.every((range) => firstUnlike(known, range) === null)) return;
+      await (await bucket()).put(keyOf(owner), encodeJson({ v: 1, strays: all }));
     },
     howToAllow: (owner, strays) =>
       `nats kv put ${subjects.deployment} ${keyOf(owner)} '${JSON.stringify({ v: 1, strays })}'`,

@@ -16,6 +16,8 @@ import { entryIdOf } from './entry-id.ts';
 
 /** What JetStream says of an entry that it knows and has not stored yet. */
 export const IS_BEING_STORED = 10158;
+/** That the account has no room left. A server of version 2.9 has given the entry a number by then, and removed it. */
+export const ACCOUNT_IS_FULL = 10002;
 
 /** How long an acknowledgement may take before the entry is sent again, ms. */
 const RESEND_AFTER_MS = 3_000;
@@ -38,8 +40,16 @@ export interface WriterOptions {
   readonly epoch: number;
   /** The number in the stream of the entry that began the epoch. */
   readonly begun: number;
-  /** The entry that stands last in the stream as it is read now; null when there is none, or no such stream. */
-  readTail(): Promise<StoredTail | null>;
+  /**
+   * The entry that stands last in the stream as it is read now; null when there is none, or no such stream.
+   * @param known The number of the last entry that this writer knows of.
+   */
+  readTail(known: number): Promise<StoredTail | null>;
+  /**
+   * Keeps in mind, for whoever opens the journal, that the entry of this number was refused and then removed. Never fails:
+   * it is not missed once something stands after it.
+   */
+  noteRefused(sequence: number): Promise<void>;
   /**
    * Told, once for each outage and reason, that the server has no room or no leader, or says nothing for ten seconds:
    * the entry is sent again until it is stored.
@@ -70,7 +80,7 @@ interface Ack {
 }
 
 export function journalWriter(options: WriterOptions): Writer {
-  const { bus, clock, stream, subject, epoch, begun, readTail, onRefused, onBroken } = options;
+  const { bus, clock, stream, subject, epoch, begun, readTail, noteRefused, onRefused, onBroken } = options;
   const inbox = bus.inbox();
   /** The first one is under way, the others wait for it. */
   const entries: Entry[] = [];
@@ -78,8 +88,11 @@ export function journalWriter(options: WriterOptions): Writer {
   let sentAt = 0;
   /** Since when it is under way without being refused. */
   let silentSince = 0;
-  /** The number in the stream of the entry before the first. */
+  /** The number in the stream of the entry before the first: the last that was stored, or one that was refused after it. */
   let before = begun;
+  let lastStored = begun;
+  /** After which entry the first one was refused for want of room in the account. */
+  let fullAfter: number | undefined;
   let n = 0;
   let closed = false;
   let broken: CellwrightError | undefined;
@@ -121,6 +134,9 @@ export function journalWriter(options: WriterOptions): Writer {
     if (error.err_code === WRONG_LAST_SEQUENCE) return void lookAtTail(refusedInVain);
     // It passes or is mended by an operator: the timer sends again.
     refused(error.description ?? 'no reason is given');
+    if (error.err_code !== ACCOUNT_IS_FULL) return;
+    fullAfter = before;
+    void lookAtTail(() => {});
   }
 
   function unheard(): void {
@@ -132,6 +148,7 @@ export function journalWriter(options: WriterOptions): Writer {
   function stored(sequence: number): void {
     const entry = entries.shift() as Entry;
     before = sequence;
+    lastStored = sequence;
     refusals.clear();
     refusal = undefined;
     if (entries.length > 0) begin();
@@ -171,10 +188,17 @@ export function journalWriter(options: WriterOptions): Writer {
     if (looking || entry === undefined) return;
     looking = true;
     // When the server does not answer now, the timer brings us here again.
-    const tail = await readTail().catch(() => undefined);
+    const tail = await readTail(lastStored).catch(() => undefined);
+    const refusedAs = tail?.sequence === lastStored && fullAfter === before ? tail.removed : undefined;
+    const isOnlyRefused = refusedAs === before + 1;
+    if (isOnlyRefused) await noteRefused(refusedAs);
     looking = false;
     const isAcknowledgedOrClosed = entries[0] !== entry;
     if (tail === undefined || isAcknowledgedOrClosed) return;
+    if (isOnlyRefused) {
+      before = refusedAs;
+      return;
+    }
     const fault = faultOf(tail, entry);
     if (fault !== null) return breakOff(fault);
     if (tail?.id === idOf(entry)) stored(tail.sequence);
@@ -186,7 +210,8 @@ export function journalWriter(options: WriterOptions): Writer {
     if (tail === null) {
       return new CellwrightError('journal-lost', `journal '${stream}' is gone, with all that it acknowledged`);
     }
-    if (tail.removed !== undefined) {
+    const isPassedOver = tail.removed === before && tail.sequence === lastStored;
+    if (tail.removed !== undefined && !isPassedOver) {
       const which = `entry ${tail.removed} of journal '${stream}' was removed, which this owner`;
       // What it was is for whoever opens the journal anew to find out: nothing can be stored after it here.
       if (tail.removed > before) return new CellwrightError('fenced', `${which} knows nothing of`);

@@ -16,7 +16,7 @@ import { type NatsServer, startNatsServer } from '../../runtime/nats-server/serv
 import { subjectsOf } from '../../runtime/subjects.ts';
 import { systemClock } from '../../runtime/system-clock.ts';
 import { freePort } from '../support/ports.ts';
-import { failureOf } from '../support/until.ts';
+import { failureOf, until } from '../support/until.ts';
 
 interface Noted {
   n: number;
@@ -29,6 +29,10 @@ const STREAM = 'cw-cell-c1-journal';
 const clock = systemClock();
 /** Room for the journal of one owner, and the bucket beside it. */
 const ACCOUNT_OF_TWO_STREAMS = `accounts { one { jetstream: { max_streams: 2 }, users: [{ user: one, password: one }] } }
+no_auth_user: one
+`;
+
+const ACCOUNT_OF_60_KB = `accounts { one { jetstream: { max_file: 60000 }, users: [{ user: one, password: one }] } }
 no_auth_user: one
 `;
 
@@ -268,6 +272,67 @@ test(
     assert.is([...(await journal.open()).records].length, 2);
     await append(journal, { n: 4 });
     assert.is([...(await process()<Noted>(OWNER).open()).records].length, 3);
+  }),
+);
+
+/**
+ * In an account that has room for a small entry, and none for a large one. A server of version 2.9 gives a number to the
+ * large one, refuses it and removes it.
+ */
+const inFullAccount = (body: (stage: Stage & { makeRoom(): Promise<unknown> }) => Promise<void>) =>
+  onStage(async (stage) => {
+    const { bus, streams, replaceServer } = stage;
+    await replaceServer({ keepsStorage: false, config: ACCOUNT_OF_60_KB });
+    await bus.flush();
+    await written(stage.process());
+    await streams.add({ name: 'filler', subjects: ['filler'] });
+    const isFull = async () => {
+      const { data } = await bus.request('filler', new Uint8Array(2_000), { timeoutMs: 5_000 });
+      return Buffer.from(data).includes('"error"');
+    };
+    while (!(await isFull()));
+    await streams.deleteMessage('filler', 1);
+    await body({ ...stage, makeRoom: () => streams.purge('filler') });
+  });
+
+const LARGE = { n: 4, text: 'x'.repeat(6_000) };
+const numbersIn = async (journal: Journal<Noted>) => [...(await journal.open()).records].map(({ n }) => n);
+
+test(
+  'journal-lost - an owner whose account is full waits, and goes on when there is room',
+  inFullAccount(async ({ process, makeRoom }) => {
+    const told: string[] = [];
+    const journal = process(({ code, message }) => told.push(`${code}: ${message}`))<Noted>(OWNER);
+    await journal.open();
+    const waiting = append(journal, LARGE);
+    await until('the owner is told', () => told.length > 0);
+    assert.match(told[0] ?? '', /^journal-refused: .*: resource limits exceeded for account; 'cell\/c1' waits for it$/);
+    await makeRoom();
+    await waiting;
+    await append(journal, { n: 5 });
+    assert.equal(await numbersIn(process()<Noted>(OWNER)), [1, 2, 3, 4, 5]);
+  }),
+);
+
+test(
+  'journal-lost - who takes over from an owner whose account is full misses nothing that was not acknowledged',
+  inFullAccount(async ({ process }) => {
+    const journal = process()<Noted>(OWNER);
+    await journal.open();
+    const waiting = refusal(() => append(journal, LARGE));
+    const deadline = clock.monotonic() + 30_000;
+    const opened = async (): Promise<number[]> => {
+      try {
+        return await numbersIn(process()<Noted>(OWNER));
+      } catch (error) {
+        // Between the refusal and the note of it.
+        if ((error as CellwrightError).code !== 'journal-lost' || clock.monotonic() > deadline) throw error;
+        return opened();
+      }
+    };
+    await until('it is refused', () => journal.refusal !== undefined);
+    assert.equal(await opened(), [1, 2, 3]);
+    assert.is((await waiting).code, 'fenced');
   }),
 );
 

@@ -22,6 +22,7 @@ function played() {
   const stored: number[] = [];
   const broken: string[] = [];
   const expected: string[] = [];
+  const noted: number[] = [];
   let tail: StoredTail | null = null;
   let answer: (entry: BusMessage) => object | null = () => null;
   let sent = 0;
@@ -43,6 +44,7 @@ function played() {
     epoch: 1,
     begun: 1,
     readTail: async () => tail,
+    noteRefused: async (sequence) => void noted.push(sequence),
     onRefused: (reason) => told.push(reason),
     onBroken: ({ code }) => broken.push(code),
   });
@@ -51,6 +53,7 @@ function played() {
     stored,
     broken,
     expected,
+    noted,
     /** What stands last in the stream. */
     stands(last: StoredTail | null) {
       tail = last;
@@ -203,6 +206,49 @@ test('journal writer - a server that knows an entry and has not stored it is wai
     answers(() => null, 10);
     assert.is(expected.at(-1), '1-2 after 2');
     close();
+  }
+});
+
+const ACCOUNT_IS_FULL = () => ({ error: { err_code: 10002, description: 'resource limits exceeded for account' } });
+
+test('journal writer - an entry that was given a number, refused for want of room and removed is noted, and sent after that number', async () => {
+  const { append, answers, stands, stored, told, expected, noted, broken, close } = played();
+  append();
+  answers(() => ({ seq: 2 }), 10);
+  append();
+  for (const removed of [3, 4]) {
+    stands({ id: '1-1', sequence: 2, removed });
+    answers(ACCOUNT_IS_FULL, 4_000);
+    await settle();
+  }
+  assert.equal([noted, broken], [[3, 4], []]);
+  assert.equal(told, ['resource limits exceeded for account']);
+  // That the numbers are missing is found out again, and is no reason to stop.
+  answers(() => ({ seq: 0, duplicate: true }), 4_000);
+  await settle();
+  answers(() => ({ seq: 5 }), 4_000);
+  assert.equal([stored, broken], [[2, 5], []]);
+  assert.equal(
+    expected.filter((one, at) => one !== expected[at - 1]),
+    ['1-1 after 1', '1-2 after 2', '1-2 after 3', '1-2 after 4'],
+  );
+  close();
+});
+
+test('journal writer - what was removed and is not the entry that was refused ends it, also where an account has no room', async () => {
+  for (const last of [
+    { id: '1-1', sequence: 2, removed: 4 },
+    { id: '1-0', sequence: 1, removed: 3 },
+    { id: '2-0', sequence: 3 },
+  ]) {
+    const { append, answers, stands, noted, broken } = played();
+    append();
+    answers(() => ({ seq: 2 }), 10);
+    append();
+    stands(last);
+    answers(ACCOUNT_IS_FULL, 10);
+    await settle();
+    assert.equal([noted, broken], [[], ['fenced']]);
   }
 });
 
