@@ -1,9 +1,17 @@
 // The bus over a NATS server, with the client set up so that it neither goes deaf nor gives up.
 // The NATS client is imported in this folder only.
 
-import { createInbox, type Msg, type NatsConnection, ServiceError, type ServiceMsg } from 'nats';
+import {
+  createInbox,
+  type Msg,
+  type NatsConnection,
+  type Service as NatsService,
+  ServiceError,
+  type ServiceMsg,
+  type Subscription,
+} from 'nats';
 import { unlessAborted } from '../abortable.ts';
-import type { Clock } from '../clock.ts';
+import type { Clock, Timer } from '../clock.ts';
 import { CellwrightError, TimeoutError } from '../errors.ts';
 import { eachOnce } from '../patience.ts';
 import { sleep } from '../pause.ts';
@@ -54,6 +62,11 @@ const CONNECT_TIMEOUT_MS = 10_000;
 const DIAL_TIMEOUT_MS = 5_000;
 /** Pause between first attempts, in milliseconds. */
 const DIAL_PAUSE_MS = 100;
+/**
+ * After which the server is asked again to let this user hear what it forbade, in milliseconds: the client takes it for
+ * an answer for good, and an operator who mends the permissions would find a process that is deaf, and owns what it owned.
+ */
+const FORBIDDEN_PAUSE_MS = 5_000;
 
 /**
  * Connects, and from then on stays connected until `close`.
@@ -173,6 +186,21 @@ function natsBus({ main, echo, requests, report, tell, clock, inboxPrefix, close
     tellEnding = resolve;
   });
 
+  /** What is to be asked of the server again. */
+  const pauses = new Set<Timer>();
+  const afterPause = (work: () => void): Timer => {
+    const timer = clock.after(FORBIDDEN_PAUSE_MS, () => {
+      pauses.delete(timer);
+      if (closing === undefined && !connection.isClosed()) work();
+    });
+    pauses.add(timer);
+    return timer;
+  };
+  const cancel = (timer: Timer | undefined): void => {
+    timer?.cancel();
+    if (timer !== undefined) pauses.delete(timer);
+  };
+
   void echo.closed.then(() => requests.end());
   const closed = Promise.all(links.map((link) => link.closed)).then((reasons) => {
     const error = reasons.find((reason) => reason !== undefined);
@@ -256,19 +284,26 @@ function natsBus({ main, echo, requests, report, tell, clock, inboxPrefix, close
     subscribe(subject, handler, { queue, onUnheard, onForbidden, loopback: isLooped = false } = {}) {
       checkSubscription(subject, queue);
       const handle = safely(handler);
+      let subscribed: Subscription;
+      let isOver = false;
+      let again: Timer | undefined;
       const callback = (error: Error | null, message: Msg): void => {
         if (error !== null) {
           // What the server forbids is reported where its status comes in.
           if (!isPermissionViolation(error)) report(busError(error, subject), subject);
-          else guarded(() => onForbidden?.(busError(error, subject)))(error, subject);
+          else {
+            guarded(() => onForbidden?.(busError(error, subject)))(error, subject);
+            if (!isOver) again = afterPause(() => (subscribed = begin()));
+          }
         } else if (!isNoResponders(message)) handle(received(message));
         else if (onUnheard !== undefined) safely(() => onUnheard(message.subject))(received(message));
       };
       // Only the connection that publishes a question is told that nobody heard it.
       const isMain = isLooped || onUnheard !== undefined;
       const { connection } = isMain ? main : echo;
+      const begin = () => connection.subscribe(subject, queue === undefined ? { callback } : { callback, queue });
       try {
-        const subscribed = connection.subscribe(subject, queue === undefined ? { callback } : { callback, queue });
+        subscribed = begin();
         const looped = isMain ? loopback?.subscribe(subject, handle) : undefined;
         const asker: Listener | null = onUnheard === undefined ? null : { subject, queue: undefined, order: 0 };
         if (asker !== null) askers.add(asker);
@@ -276,6 +311,8 @@ function natsBus({ main, echo, requests, report, tell, clock, inboxPrefix, close
           unsubscribe() {
             if (asker !== null) askers.remove(asker);
             looped?.unsubscribe();
+            isOver = true;
+            cancel(again);
             subscribed.unsubscribe();
           },
         };
@@ -301,32 +338,47 @@ function natsBus({ main, echo, requests, report, tell, clock, inboxPrefix, close
       if (connection.isClosed()) throw closedError();
       const { name, description, version, metadata, endpoints, loopback: isLooped = false } = config;
       const link = isLooped ? main : echo;
-      const service = await link.connection.services.add({
-        name,
-        description,
-        version,
-        metadata: { ...metadata },
-        statsHandler: async (endpoint) => statsOf(config, endpoint.subject),
-      });
-      for (const endpoint of endpoints) {
-        const { queue } = endpoint;
-        const group = queue === undefined ? {} : { queue };
-        service.addEndpoint(endpoint.name, { subject: endpoint.subject, handler: endpointHandler(endpoint), ...group });
-      }
-      const looped = (isLooped ? endpoints : []).map((endpoint) =>
-        loopback?.subscribe(endpoint.subject, safely(answering(endpoint))),
-      );
-      const leave = () => {
-        for (const each of looped) each?.leave();
+      let service: NatsService;
+      let leave = (): void => {};
+      let isOver = false;
+      let again: Timer | undefined;
+      const begin = async (): Promise<void> => {
+        const begun = await link.connection.services.add({
+          name,
+          description,
+          version,
+          metadata: { ...metadata },
+          statsHandler: async (endpoint) => statsOf(config, endpoint.subject),
+        });
+        service = begun;
+        if (isOver) return void begun.stop();
+        for (const endpoint of endpoints) {
+          const { queue } = endpoint;
+          const group = queue === undefined ? {} : { queue };
+          begun.addEndpoint(endpoint.name, { subject: endpoint.subject, handler: endpointHandler(endpoint), ...group });
+        }
+        const looped = (isLooped ? endpoints : []).map((endpoint) =>
+          loopback?.subscribe(endpoint.subject, safely(answering(endpoint))),
+        );
+        leave = () => {
+          for (const each of looped) each?.leave();
+        };
+        void begun.stopped.then((error) => {
+          leave();
+          if (error && closing === undefined && !connection.isClosed()) failed(error);
+        });
       };
-      void service.stopped.then((error) => {
-        leave();
-        if (error && closing === undefined && !connection.isClosed()) report(busError(error, name), name);
-      });
+      const failed = (error: unknown): void => {
+        report(busError(error, name), name);
+        if (!isOver) again = afterPause(() => void begin().catch(failed));
+      };
+      await begin();
       // From here on the server knows the endpoints; without one it is told them on connecting.
       if (link.connected) await link.connection.flush().catch(() => undefined);
       return {
         async stop() {
+          isOver = true;
+          cancel(again);
           leave();
           // The server is to say that it has taken note, which one that hangs does not.
           const stopping = service.stop();
@@ -342,6 +394,7 @@ function natsBus({ main, echo, requests, report, tell, clock, inboxPrefix, close
       closing ??= (async () => {
         // Whoever waits is told now: to close takes as long as a server that hangs is given.
         requests.end();
+        for (const timer of pauses) timer.cancel();
         tellEnding();
         await loopback?.flush();
         // What comes by the second one until its end is answered by the first.

@@ -22,6 +22,7 @@ import { systemClock } from '../../runtime/system-clock.ts';
 import { hostsUp, quickDriver } from '../e2e/system.ts';
 import { bytes, EMPTY, greeter, settled, textOf, withServer } from '../support/bus.ts';
 import { startTestServer } from '../support/nats-server.ts';
+import { freePort } from '../support/ports.ts';
 import { failureOf, until } from '../support/until.ts';
 
 const test = suite('bus NATS');
@@ -537,6 +538,75 @@ test('bus NATS - whoever subscribes is told that the server forbids it, before w
       [['permission-denied', "subscribe to 'other.b'"]],
     );
   });
+});
+
+test('bus NATS - what the server forbade to hear is heard again once it is allowed, and not what was given up meanwhile', async () => {
+  const allowing = (subjects: string) =>
+    `no_auth_user: one\nauthorization { users: [{ user: one, password: one, permissions: { subscribe: ${subjects} } }] }`;
+  const system = systemClock();
+  const clock = { ...system, after: (ms: number, wake: () => void) => system.after(ms / 20, wake) };
+  const port = await freePort();
+  for (const loopback of [false, true]) {
+    let server = await startNatsServer({ port, jetstream: false, config: allowing('">"') });
+    const restarted = async (subjects: string) => {
+      await server.stop();
+      server = await startNatsServer({ port, jetstream: false, config: allowing(subjects) });
+    };
+    const errors: string[] = [];
+    const options = { servers: server.url, reconnectWaitMs: 20, reconnectJitterMs: 10 };
+    const onError = ({ message }: Error) => errors.push(message);
+    const bus = await connectNats({ ...options, name: 'bus', clock, loopback, onError: onError as never });
+    const other = await connectNats({ ...options, name: 'other', onError() {} });
+    try {
+      const heard: string[] = [];
+      bus.subscribe('cw.a', () => heard.push('a'));
+      const givenUp = bus.subscribe('cw.b', () => heard.push('b'));
+      const endpoints = [
+        { name: 'c', subject: 'cw.c', handler: ({ reply }: { reply?: string }) => bus.publish(reply as string, EMPTY) },
+      ];
+      await bus.serve({
+        name: 'role',
+        description: 'a role',
+        version: '1.0.0',
+        metadata: {},
+        endpoints: endpoints as never,
+        loopback,
+      });
+      const ended = { name: 'gone', description: 'a role', version: '1.0.0', metadata: {} };
+      const service = await bus.serve({
+        ...ended,
+        endpoints: [{ ...endpoints[0], subject: 'cw.d' }] as never,
+        loopback,
+      });
+      await restarted('["_INBOX.>", "$SRV.>"]');
+      for (const subject of ['cw.a', 'cw.b', 'cw.c', 'cw.d']) {
+        await until(`'${subject}' is forbidden`, () =>
+          errors.some((line) => line.includes(`subscribe to '${subject}'`)),
+        );
+      }
+      assert.is((await failureOf(() => other.request('cw.c', EMPTY, { timeoutMs: 5_000 }))).code, 'no-responders');
+      givenUp.unsubscribe();
+      await service.stop();
+      await restarted('">"');
+      const answered = () =>
+        other.request('cw.c', EMPTY, { timeoutMs: 1_000 }).then(
+          () => true,
+          () => false,
+        );
+      const deadline = Date.now() + 30_000;
+      while (!(await answered())) assert.ok(Date.now() < deadline, 'it is served again');
+      await until('it is heard', () => {
+        other.publish('cw.b', EMPTY);
+        other.publish('cw.a', EMPTY);
+        return heard.length > 0;
+      });
+      assert.not(heard.includes('b'));
+      assert.is((await failureOf(() => other.request('cw.d', EMPTY, { timeoutMs: 5_000 }))).code, 'no-responders');
+    } finally {
+      await Promise.all([bus.close(), other.close()]);
+      await server.stop();
+    }
+  }
 });
 
 test('bus NATS - on the console an error of the bus is a line, and one of somebody else has its stack', async () => {
