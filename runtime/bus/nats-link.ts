@@ -43,6 +43,10 @@ export interface NatsLinkOptions extends Pick<NatsOptions, 'maxUnsentMessages' |
 
 /** How long whoever closes waits for the server, ms, unless told otherwise. */
 export const CLOSE_TIMEOUT_MS = 5_000;
+/** How often it is told at most that the server refuses the same, ms: it may for hours, and of each message anew. */
+const TOLD_AGAIN_AFTER_MS = 60_000;
+/** Of so many that it refuses is kept in mind that they were told. */
+const MOST_TOLD = 1_000;
 /** What a server has unless it says otherwise. */
 const USUAL_MAX_PAYLOAD = 1024 * 1024;
 
@@ -105,6 +109,16 @@ export function natsLink(connection: NatsConnection, options: NatsLinkOptions): 
     return messages.length;
   };
 
+  const told = new Map<string, number>();
+  const tellRefused = (error: CellwrightError, what: string): void => {
+    const { message } = error;
+    const at = clock.monotonic();
+    if (at - (told.get(message) ?? Number.NEGATIVE_INFINITY) < TOLD_AGAIN_AFTER_MS) return;
+    if (told.size >= MOST_TOLD) told.clear();
+    told.set(message, at);
+    report(error, what);
+  };
+
   const onStatus = ({ type, data, permissionContext }: Status): void => {
     const server = String(data);
     if (type === Events.Disconnect) {
@@ -123,9 +137,9 @@ export function natsLink(connection: NatsConnection, options: NatsLinkOptions): 
     } else if (type === Events.Error && permissionContext !== undefined) {
       const { operation, subject } = permissionContext;
       if (operation === 'publish') onForbidden(subject);
-      report(permissionError(operation, subject), subject);
+      tellRefused(permissionError(operation, subject), subject);
     } else if (type === Events.Error) {
-      report(busError(Object.assign(new Error(server), { code: server }), 'connection'), 'connection');
+      tellRefused(busError(Object.assign(new Error(server), { code: server }), 'connection'), 'connection');
     } else if (type === DebugEvents.StaleConnection) {
       report(new CellwrightError('stale', 'the server answers no pings', { retryable: true }), 'connection');
       // The client itself would first wait until the server has taken all that was sent, which one that hangs, or is cut

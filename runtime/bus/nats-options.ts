@@ -64,7 +64,7 @@ export interface NatsOptions {
   onStatus?: (status: NatsStatus) => void;
   /**
    * Told of what no call can be told: handlers that threw, operations that the server forbids
-   * (`permission-denied`), refused credentials (`unauthorized`), dropped messages, and once an
+   * (`permission-denied`) and refused credentials (`unauthorized`), the same once a minute, dropped messages, and once an
    * outage each fault of TLS for which it does not come back (`untrusted-server`, say). Default: the console.
    */
   onError?: ErrorListener;

@@ -526,6 +526,30 @@ test('bus NATS - what the server forbids is reported by operation and subject, a
   });
 });
 
+test('bus NATS - that the server forbids the same again and again is reported once a minute', async () => {
+  await withServer({ config: USERS }, async (_, connect) => {
+    const system = systemClock();
+    let passedMs = 0;
+    const clock = { ...system, monotonic: () => system.monotonic() + passedMs };
+    const errors: string[] = [];
+    const onError = (error: unknown) => errors.push((error as Error).message.replace(/^.* this user to /, ''));
+    const bus = await connect({ user: 'cell', pass: 'secret', clock, onError });
+    const publishAll = async () => {
+      for (let n = 0; n < 100; n += 1) for (const subject of ['other.a', 'other.b']) bus.publish(subject, EMPTY);
+      await bus.flush();
+    };
+    await publishAll();
+    await until('both are reported', () => errors.length === 2);
+    await publishAll();
+    passedMs = 60_000;
+    await publishAll();
+    await until('both are reported again', () => errors.length === 4);
+    assert.equal(errors.slice(2), errors.slice(0, 2));
+    await settledWithin(bus);
+    assert.is(errors.length, 4);
+  });
+});
+
 test('bus NATS - whoever subscribes is told that the server forbids it, before what follows is answered', async () => {
   await withServer({ config: USERS }, async (_, connect) => {
     const bus = await connect({ user: 'cell', pass: 'secret', onError: () => {} });
