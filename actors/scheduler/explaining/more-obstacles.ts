@@ -186,11 +186,15 @@ export function withMoreOf(tree: readonly Provider[], resourceClass: string, by:
   return ofAnyUnits(tree, resourceClass).map((one) => withMore(one, resourceClass, by));
 }
 
-/** A request that does not ask for a class. A group that then asks for nothing has no conditions either. */
+/**
+ * A request that does not ask for a class. A group that then asks for nothing has no conditions either; one that asked for
+ * nothing before keeps those that it has.
+ */
 export function withoutClass(spec: RequestSpec, resourceClass: string): RequestSpec {
   const groups = spec.groups.map((group) => {
     const left = lessOf(group, resourceClass, 0);
-    return Object.keys(left.resources).length === 0 ? unconditional(left) : left;
+    const isEmptied = left !== group && Object.keys(left.resources).length === 0;
+    return isEmptied ? unconditional(left) : left;
   });
   return { ...spec, groups };
 }

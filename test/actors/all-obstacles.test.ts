@@ -1,0 +1,61 @@
+// Area: scheduler, all that stands in the way on one host of nested providers: one thing that is told must not hide another
+// that stands in the way as well, and a host that lacks more than it is told of is not one that lacks nothing else.
+
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import type { RequestSpec } from '../../actors/messages/common.ts';
+import type { ProviderSpec } from '../../actors/messages/placement.ts';
+import { inventory } from '../support/facts.ts';
+import { schedulersOf } from '../support/schedulers.ts';
+
+const test = suite('scheduler - all that stands in the way');
+
+const device = (name: string, resourceClass: string, traits: string[] = []): ProviderSpec => ({
+  id: `p-h1-${name}`,
+  name: `h1-${name}`,
+  parent: 'p-h1',
+  inventories: { [resourceClass]: inventory(4) },
+  traits,
+  aggregates: [],
+});
+
+/** What is said of the one host by `why-not`, and by `fit` of a request that names it: codes and what they are about. */
+function toldOf(asked: Pick<RequestSpec, 'groups'> & Partial<RequestSpec>, ...devices: ProviderSpec[]) {
+  const spec: RequestSpec = { groupPolicy: 'none', ...asked };
+  const on = schedulersOf([{ host: 'h1', traits: ['CUSTOM_FAST'] }]);
+  const root: ProviderSpec = {
+    ...device('', 'VCPU', ['CUSTOM_FAST']),
+    id: 'p-h1',
+    name: 'h1',
+    parent: null,
+  };
+  on.ask({ type: 'put-tree', ask: 2, providers: [root, ...devices] });
+  on.deliver();
+  const [desk] = on.desks;
+  const wordsOf = ({ code, about }: { readonly code: string; readonly about?: string }) =>
+    about === undefined ? code : `${code} ${about}`;
+  const [whyNot] = desk?.tell({ type: 'why-not', ask: 1, spec, host: 'h1' }, 'gateway/g').sent ?? [];
+  assert.ok(whyNot?.message.type === 'why-not-told');
+  const { refusal, also = [] } = whyNot.message.standing;
+  assert.ok(refusal);
+  assert.is(refusal.lacksMore === true, also.length > 0);
+  const told = [refusal, ...also].map(wordsOf);
+  const named = { ...spec, tree: { oneOf: ['p-h1'] } };
+  const [fitted] = desk?.tell({ type: 'fit', ask: 2, spec: named, count: 1, limit: 1 }, 'gateway/g').sent ?? [];
+  assert.ok(fitted?.message.type === 'fitted');
+  const [first] = fitted.message.onNamed?.told ?? [];
+  assert.ok(first);
+  assert.equal([first.refusal, ...(first.also ?? [])].map(wordsOf), told);
+  return told;
+}
+
+test('all that stands in the way - where a class is missing, a group that asks for traits alone lacks them as well', () => {
+  const groups = [
+    { name: 'gpu', resources: { VGPU: 1 } },
+    { name: 'node', resources: {}, required: ['HW_NUMA_ROOT'] },
+  ];
+  assert.equal(toldOf({ groups }, device('nic', 'CUSTOM_NIC')), ['no-inventory VGPU', 'trait-missing HW_NUMA_ROOT']);
+  assert.equal(toldOf({ groups }, device('node', 'CUSTOM_NIC', ['HW_NUMA_ROOT'])), ['no-inventory VGPU']);
+});
+
+test.run();
