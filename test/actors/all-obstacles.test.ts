@@ -49,6 +49,16 @@ function toldOf(asked: Pick<RequestSpec, 'groups'> & Partial<RequestSpec>, ...de
   return told;
 }
 
+test('all that stands in the way - a trait that one group forbids, and another requires, is told of both', () => {
+  const groups = [
+    { name: '', resources: { VCPU: 1 }, forbidden: ['CUSTOM_FAST'] },
+    { name: 'nic', resources: { CUSTOM_NIC: 1 }, required: ['CUSTOM_FAST'] },
+  ];
+  const told = ['trait-forbidden CUSTOM_FAST', 'trait-missing CUSTOM_FAST'];
+  assert.equal(toldOf({ groups }, device('nic', 'CUSTOM_NIC')), told);
+  assert.equal(toldOf({ groups }, device('nic', 'CUSTOM_NIC', ['CUSTOM_FAST'])), told.slice(0, 1));
+});
+
 test('all that stands in the way - where a class is missing, a group that asks for traits alone lacks them as well', () => {
   const groups = [
     { name: 'gpu', resources: { VGPU: 1 } },
@@ -56,6 +66,27 @@ test('all that stands in the way - where a class is missing, a group that asks f
   ];
   assert.equal(toldOf({ groups }, device('nic', 'CUSTOM_NIC')), ['no-inventory VGPU', 'trait-missing HW_NUMA_ROOT']);
   assert.equal(toldOf({ groups }, device('node', 'CUSTOM_NIC', ['HW_NUMA_ROOT'])), ['no-inventory VGPU']);
+});
+
+test('all that stands in the way - a trait that is named as a class is told as a trait', () => {
+  const groups = [{ name: 'nic', resources: { CUSTOM_NIC: 1 }, required: ['CUSTOM_NIC'], forbidden: ['CUSTOM_SLOW'] }];
+  assert.equal(toldOf({ groups }, device('nic', 'CUSTOM_NIC', ['CUSTOM_SLOW'])), [
+    'trait-missing CUSTOM_NIC',
+    'trait-forbidden CUSTOM_SLOW',
+  ]);
+});
+
+test('all that stands in the way - groups that must be apart, and of one subtree, are told to be neither', () => {
+  const gpu = { resources: { VGPU: 1 } };
+  const groups = [
+    { name: 'gpu-0', ...gpu },
+    { name: 'gpu-1', ...gpu },
+    { name: 'nic', resources: { CUSTOM_NIC: 1 } },
+  ];
+  const asked = { groups, groupPolicy: 'isolate' as const, sameSubtree: [['gpu-0', 'nic']] };
+  assert.equal(toldOf(asked, device('gpu', 'VGPU'), device('nic', 'CUSTOM_NIC')), ['not-isolated', 'not-one-subtree']);
+  const apart = { ...asked, sameSubtree: [] };
+  assert.equal(toldOf(apart, device('gpu', 'VGPU'), device('nic', 'CUSTOM_NIC')), ['not-isolated']);
 });
 
 test.run();

@@ -108,10 +108,11 @@ export function misfitsOf(asked: RequestSpec, has: readonly Provider[], count = 
     all.push({ code, about, short, message });
     if (resourceClass !== undefined && short !== undefined) tree = withMoreOf(tree, resourceClass, short);
     else if (resourceClass !== undefined) spec = withoutClass(spec, resourceClass);
-    else if (condition !== undefined) spec = withoutCondition(spec, condition);
-    else if (code === 'not-one-subtree') spec = { ...spec, sameSubtree: [] };
-    else if (code === 'not-isolated') spec = { ...spec, groupPolicy: 'none' };
-    else return { all, isWhole: false, isMore: false };
+    else {
+      const left = withoutCondition(spec, { code, about });
+      if (left === null) return { all, isWhole: false, isMore: false };
+      spec = left;
+    }
   }
   return { all, isWhole: true, isMore: false };
 }

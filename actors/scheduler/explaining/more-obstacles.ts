@@ -53,11 +53,16 @@ export function isMoreInTheWay(
   // It is the rule of its group that refuses it.
   if (isFitting) return false;
   if (toldMisfitOfGroup(view, spec, root) !== null) return true;
-  const { about } = obstacle;
-  if (about === undefined) return false;
-  const isOfClass = spec.groups.some(({ resources }) => resources[about] !== undefined);
-  return isOfClass ? !isAllThatLacks(spec, count)(obstacle, tree) : fit(withoutCondition(spec, about), tree) === null;
+  if (isOfClass(spec, obstacle)) return !isAllThatLacks(spec, count)(obstacle, tree);
+  const left = withoutCondition(spec, obstacle);
+  return left !== null && fit(left, tree) === null;
 }
+
+const OF_TRAITS: ReadonlySet<string> = new Set(['trait-missing', 'trait-forbidden']);
+
+/** Whether an obstacle is about a resource class that is asked for: a trait may have the name of one. */
+export const isOfClass = ({ groups }: RequestSpec, { code, about = '' }: Obstacle): boolean =>
+  !OF_TRAITS.has(code) && groups.some(({ resources }) => resources[about] !== undefined);
 
 /**
  * Whether a request would fit a host but for a class of which it is short: with so much less of it in one group, or with so
@@ -223,20 +228,35 @@ export function filtersRefusing(filters: readonly Filter[], request: Request, fa
     .map(({ filter }) => filter.name);
 }
 
-/** The request without a trait, or list of traits or aggregates, that it requires or forbids. */
-export function withoutCondition(spec: RequestSpec, about: string): RequestSpec {
+/**
+ * The request without what providers were refused for, other than classes: a trait, or list of traits or aggregates, or how
+ * groups are served beside each other. A trait that some groups require may be forbidden in others, which stays. Null: it is
+ * for nothing of the kind.
+ */
+export function withoutCondition(
+  spec: RequestSpec,
+  { code, about }: Pick<Obstacle, 'code' | 'about'>,
+): RequestSpec | null {
   const others = (names: readonly string[] = []) => names.filter((one) => one !== about);
   const otherLists = (lists: ResourceGroup['anyOf'] = []) => lists.filter((list) => list.join(', ') !== about);
-  return {
-    ...spec,
-    rootRequired: others(spec.rootRequired),
-    rootForbidden: others(spec.rootForbidden),
-    groups: spec.groups.map((group) => ({
-      ...group,
-      required: others(group.required),
-      anyOf: otherLists(group.anyOf),
-      forbidden: others(group.forbidden),
-      memberOf: otherLists(group.memberOf),
-    })),
-  };
+  const ofGroups = (left: (group: ResourceGroup) => Partial<ResourceGroup>) =>
+    spec.groups.map((group) => ({ ...group, ...left(group) }));
+  switch (code) {
+    case 'trait-missing': {
+      const groups = ofGroups(({ required, anyOf }) => ({ required: others(required), anyOf: otherLists(anyOf) }));
+      return { ...spec, rootRequired: others(spec.rootRequired), groups };
+    }
+    case 'trait-forbidden': {
+      const groups = ofGroups(({ forbidden }) => ({ forbidden: others(forbidden) }));
+      return { ...spec, rootForbidden: others(spec.rootForbidden), groups };
+    }
+    case 'not-in-aggregate':
+      return { ...spec, groups: ofGroups(({ memberOf }) => ({ memberOf: otherLists(memberOf) })) };
+    case 'not-one-subtree':
+      return { ...spec, sameSubtree: [] };
+    case 'not-isolated':
+      return { ...spec, groupPolicy: 'none' };
+    default:
+      return null;
+  }
 }

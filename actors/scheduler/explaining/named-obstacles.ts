@@ -3,7 +3,7 @@
 import { effort } from '../../fitting/effort.ts';
 import { fit } from '../../fitting/fit.ts';
 import { MAX_LOOKS_TO_COUNT, timesIn } from '../../fitting/fit-times.ts';
-import { clipped, type RequestSpec } from '../../messages/common.ts';
+import { clipped } from '../../messages/common.ts';
 import type { OnNamedHosts } from '../../messages/in-the-way.ts';
 import { keepsTogether } from '../../placement/groups.ts';
 import { present } from '../../present.ts';
@@ -18,7 +18,7 @@ import type { Steps } from '../steps.ts';
 import { treeOf, type View, type ViewHost } from '../view/view.ts';
 import { factsOf } from '../view/view-hosts.ts';
 import { allInTheWay, type InTheWay } from './all-obstacles.ts';
-import { isAllThatLacks } from './more-obstacles.ts';
+import { isAllThatLacks, isOfClass } from './more-obstacles.ts';
 import { noRoomTogether } from './room-together.ts';
 
 /** On how many of them a failure says it, and in how many characters of each. */
@@ -106,9 +106,6 @@ function inTheWayOf(filters: readonly Filter[], view: View, request: Request, co
   // As much of a class as is lacking in all need not be enough: it may have to be free on one device or another.
   return isAllThatLacks(spec, together)(only, tree) ? found : { ...found, isMore: true };
 }
-
-const isOfClass = ({ groups }: RequestSpec, { about = '' }: Obstacle): boolean =>
-  groups.some(({ resources }) => resources[about] !== undefined);
 
 function oneOf(host: ViewHost, { all: [first, ...others], isMore }: InTheWay): OnNamedHosts['told'][number] {
   const told = ({ code, about, short, message }: InTheWay['all'][number]) => ({
