@@ -78,8 +78,8 @@ export function applyTree(
       staying.delete(id);
       untold.removed.add(id);
     } else if (!isEmptied(provider)) {
-      const told = { ...(provider.told ?? provider.spec), inventories: {} };
-      install(state, makeProvider({ ...provider.spec, inventories: {} }, root, provider, told));
+      const told = { ...(provider.told ?? provider.spec), ...NOTHING_TOLD };
+      install(state, makeProvider(emptied(provider), root, provider, told));
       untold.changed.add(id);
     }
   }
@@ -109,11 +109,24 @@ function noteAbove({ providers }: Pick<PlacementState, 'providers'>, { spec }: P
   }
 }
 
-function isEmptied({ spec, told }: Provider): boolean {
-  return Object.keys(spec.inventories).length === 0 && Object.keys(told?.inventories ?? {}).length === 0;
+const NOTHING_TOLD = { inventories: {}, traits: [], aggregates: [] };
+
+/** Nor has it what its compute said of it: a group that asks for traits alone would be served by what is not there. */
+function emptied({ spec, told }: Provider): ProviderSpec {
+  const { traits, aggregates } = told ?? spec;
+  return {
+    ...spec,
+    inventories: {},
+    traits: mergedList(spec.traits, traits, []),
+    aggregates: mergedList(spec.aggregates, aggregates, []),
+  };
 }
 
-const NOTHING_TOLD = { inventories: {}, traits: [], aggregates: [] };
+function isEmptied({ spec, told }: Provider): boolean {
+  const { inventories, traits, aggregates } = told ?? NOTHING_TOLD;
+  const isToldEmpty = Object.keys(inventories).length === 0 && traits.length === 0 && aggregates.length === 0;
+  return Object.keys(spec.inventories).length === 0 && isToldEmpty;
+}
 
 /**
  * A provider as it is, but for what its compute tells otherwise than it did. Where it stands in the tree is as the compute

@@ -133,6 +133,39 @@ test('placement - a device that is told no more stays, empty, while one that a c
   assert.equal(specOf(shard, 'a-gpu-0'), hostTree('a')[1]);
 });
 
+test('placement - a device that is told no more, and held, serves no group that asks for its traits or aggregates alone', () => {
+  const [root, gpu, other] = hostTree('a') as [ProviderSpec, ProviderSpec, ProviderSpec];
+  const fast = { ...gpu, traits: ['CUSTOM_FAST'], aggregates: ['rack'] };
+  const shard = shardWith([root, fast, other]);
+  api(shard, { type: 'traits-put', id: fast.id, traits: ['CUSTOM_FAST', 'HW_NUMA_ROOT'] });
+  const held = { PGPU: 1 };
+  const claim = claimOf('c1', {
+    spec: { groups: [{ name: '', resources: held }], groupPolicy: 'none' },
+    allocations: [{ provider: fast.id, group: '', resources: held }],
+  });
+  assert.is(refusalIn(shard.tell(claim)), null);
+  shard.tell(put([root, other]));
+  const { traits, aggregates } = specOf(shard, fast.id) ?? {};
+  assert.equal([traits, aggregates], [['HW_NUMA_ROOT'], []], 'what callers have set stays');
+  assert.equal(shard.tell(put([root, other])).records, []);
+  for (const asked of [{ required: ['CUSTOM_FAST'] }, { memberOf: [['rack']] }]) {
+    const groups = [
+      { name: '', resources: { VCPU: 1 } },
+      { name: 'near', resources: {}, ...asked },
+    ];
+    const allocations = [
+      { provider: 'a', group: '', resources: { VCPU: 1 } },
+      { provider: fast.id, group: 'near', resources: {} },
+    ];
+    const refusal = refusalIn(shard.tell(claimOf('c2', { spec: { groups, groupPolicy: 'none' }, allocations })));
+    assert.ok(refusal, 'it is not there');
+  }
+  shard.tell(put([root, fast, other]));
+  assert.equal(specOf(shard, fast.id)?.traits.toSorted(), ['CUSTOM_FAST', 'HW_NUMA_ROOT']);
+  assert.equal(specOf(shard, fast.id)?.aggregates, ['rack']);
+  assert.equal(replayed(actor, shard.entries), shard.stored());
+});
+
 test('placement - a device that is told no more, and held, comes back whole when it is told again', () => {
   const shard = shardWith(hostTree('a'));
   const claim = claimOf('c1', {
