@@ -9,13 +9,10 @@ import { MalformedError } from '../errors.ts';
 import { specOf } from '../gateway/requests.ts';
 import {
   checkModelsKnown,
-  HOST_COLUMNS,
-  type HostRow,
-  hostIn,
-  OPTIONAL_HOST_COLUMNS,
   OPTIONAL_REQUEST_COLUMNS,
   REQUEST_COLUMNS,
   type RequestRow,
+  readHosts,
   requestIn,
 } from '../workload/openb-rows.ts';
 import { type Names, readRows } from '../workload/rows.ts';
@@ -109,11 +106,6 @@ function noteSpelling(spelt: SpeltModels, model: string, file: string): void {
 
 function wrong(file: string, column: string, what: string): MalformedError {
   return new MalformedError(`'${file}' column '${column}': ${what}`, { field: column });
-}
-
-function readHosts(file: string): HostRow[] {
-  const seen: Names = new Map();
-  return readRows(file, HOST_COLUMNS, OPTIONAL_HOST_COLUMNS, (row) => hostIn(row, seen));
 }
 
 /** In whatever order a file has its hosts, an experiment comes to the same. */

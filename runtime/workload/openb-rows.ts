@@ -4,12 +4,12 @@ import { MAX_AMOUNT } from '../../actors/messages/common.ts';
 import type { ProviderReport } from '../drivers/driver.ts';
 import { gpuProviders, WHOLE_GPU_MILLI } from '../drivers/gpus.ts';
 import { MalformedError } from '../errors.ts';
-import type { Names, Row } from './rows.ts';
+import { type Names, type Row, readRows } from './rows.ts';
 import { type BuildSpec, gpuGroups, MAX_GPUS, MAX_HOST_NAME } from './workload.ts';
 
-export const HOST_COLUMNS = ['sn', 'cpu_milli', 'memory_mib', 'gpu', 'model'] as const;
+const HOST_COLUMNS = ['sn', 'cpu_milli', 'memory_mib', 'gpu', 'model'] as const;
 /** A list of hosts may lack these: then no host has memory, as if none is asked for, or no GPU is of a model. */
-export const OPTIONAL_HOST_COLUMNS = { memory_mib: '0', model: '' } as const;
+const OPTIONAL_HOST_COLUMNS = { memory_mib: '0', model: '' } as const;
 
 export const REQUEST_COLUMNS = ['name', 'cpu_milli', 'memory_mib', 'num_gpu', 'gpu_milli', 'gpu_spec'] as const;
 /** Some lists of the dataset lack one of these; it is then as if all its cells were empty. */
@@ -24,8 +24,14 @@ export interface HostRow {
   readonly model: string;
 }
 
+/** All hosts of a list. @throws what `readRows` throws. */
+export function readHosts(file: string): HostRow[] {
+  const seen: Names = new Map();
+  return readRows(file, HOST_COLUMNS, OPTIONAL_HOST_COLUMNS, (row) => hostIn(row, seen));
+}
+
 /** @param seen The names of the hosts before, to which this one's is added. */
-export function hostIn(row: Row<(typeof HOST_COLUMNS)[number]>, seen: Names): HostRow {
+function hostIn(row: Row<(typeof HOST_COLUMNS)[number]>, seen: Names): HostRow {
   const name = row.name('sn', seen, MAX_HOST_NAME);
   const cpu = row.amount('cpu_milli', 'down', 1, MAX_AMOUNT);
   const memory = row.amount('memory_mib', 'down', 0, MAX_AMOUNT);

@@ -6,13 +6,11 @@ import { MAX_GROUPS } from '../../actors/messages/common.ts';
 import { seededRandom } from '../random.ts';
 import {
   checkModelsKnown,
-  HOST_COLUMNS,
   type HostRow,
-  hostIn,
-  OPTIONAL_HOST_COLUMNS,
   OPTIONAL_REQUEST_COLUMNS,
   REQUEST_COLUMNS,
   type RequestRow,
+  readHosts,
   requestIn,
 } from './openb-rows.ts';
 import { type Names, readRows } from './rows.ts';
@@ -78,11 +76,6 @@ export function openbWorkload(options: OpenbOptions): Workload {
     startMs: arrivals[0]?.atMs ?? 0,
     endMs,
   };
-}
-
-function readHosts(file: string): HostRow[] {
-  const seen: Names = new Map();
-  return readRows(file, HOST_COLUMNS, OPTIONAL_HOST_COLUMNS, (row) => hostIn(row, seen));
 }
 
 /** Dealt shape by shape, so that whatever the order of the file no cell ends up with all hosts of one model. */
