@@ -12,6 +12,14 @@ export type Outcome<Content> =
   | { readonly ok: Content; readonly seen?: string; readonly refused?: undefined }
   | { readonly ok?: undefined; readonly seen?: undefined; readonly refused: ApiRefusal };
 
+/** What all shards said. @throws Error when one refused: none of them may. */
+export function contents<Content>(outcomes: readonly Outcome<Content>[]): Content[] {
+  return outcomes.map(({ ok, refused }) => {
+    if (refused !== undefined) throw new Error(refused.message);
+    return ok;
+  });
+}
+
 export interface Shards {
   readonly count: number;
   readonly every: readonly number[];

@@ -7,7 +7,7 @@ import type { Part } from '../../../actors/messages/transactions.ts';
 import type { Traits } from '../../../actors/placement/api/reads.ts';
 import { noClass, noTrait, refused } from '../../../actors/placement/api/refusals.ts';
 import { STANDARD_TRAITS } from '../../../actors/placement/standard-traits.ts';
-import type { Outcome, Shards } from './asking.ts';
+import { contents, type Outcome, type Shards } from './asking.ts';
 
 type Kind = 'class' | 'trait';
 
@@ -81,14 +81,6 @@ export function namesOf(shards: Shards): Names {
       return everywhere({ type: 'class-rename', ask: 0, name, to });
     },
   };
-}
-
-/** What all shards said. @throws Error when one refused: none of them may. */
-function contents<Content>(outcomes: readonly Outcome<Content>[]): Content[] {
-  return outcomes.map(({ ok, refused: refusal }) => {
-    if (refusal !== undefined) throw new Error(refusal.message);
-    return ok;
-  });
 }
 
 /** The name that a shard does not know, if that is why it refused. */

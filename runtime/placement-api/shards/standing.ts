@@ -6,7 +6,7 @@ import { addAmounts } from '../../../actors/amounts.ts';
 import type { InstanceGroup } from '../../../actors/messages/common.ts';
 import type { ConsumerView, Usages } from '../../../actors/placement/api/reads.ts';
 import { fnv1a } from '../../../actors/routing.ts';
-import type { Outcome, Shards } from './asking.ts';
+import { contents, type Outcome, type Shards } from './asking.ts';
 
 interface Holder {
   readonly generation: number;
@@ -31,7 +31,7 @@ export interface ConsumerStanding {
 
 export async function standingOf(shards: Shards, consumer: string): Promise<ConsumerStanding> {
   // Seen as it was at one moment: of what it held then, no change since can have left any as it was.
-  const views = (await shards.whole<ConsumerView>({ type: 'consumer-show', consumer, standing: true })).map(viewIn);
+  const views = contents(await shards.whole<ConsumerView>({ type: 'consumer-show', consumer, standing: true }));
   const home = fnv1a(consumer) % shards.count;
   const holders = new Map<number, Holder>();
   for (const [shard, { standing, generation, allocations }] of views.entries()) {
@@ -65,7 +65,7 @@ function identityOf(views: readonly ConsumerView[]): Pick<ConsumerStanding, 'lat
 /** What all shards show of a consumer as one: all of every change, or nothing of it. */
 export async function showConsumer(shards: Shards, consumer: string): Promise<Outcome<ConsumerView>> {
   const question = { type: 'consumer-show', consumer } as const;
-  const views = (await shards.whole<ConsumerView>(question)).map(viewIn);
+  const views = contents(await shards.whole<ConsumerView>(question));
   const holding = views.filter(({ allocations }) => Object.keys(allocations).length > 0);
   const [one = views[0] as ConsumerView] = holding;
   const allocations = holding
@@ -82,18 +82,12 @@ export async function showConsumer(shards: Shards, consumer: string): Promise<Ou
   };
 }
 
-function viewIn({ ok, refused }: Outcome<ConsumerView>): ConsumerView {
-  if (refused !== undefined) throw new Error(refused.message);
-  return ok;
-}
-
 /** The usages of all shards as one. */
 export async function showUsages(shards: Shards, asked: { project: string; user?: string }): Promise<Outcome<Usages>> {
   const sum: Record<string, { consumers: number; resources: Record<string, number> }> = {};
   const counted = new Set<string>();
-  for (const { ok, refused } of await shards.whole<Usages>({ type: 'usages', ...asked })) {
-    if (refused !== undefined) throw new Error(refused.message);
-    for (const [type, { consumers, resources, several = [] }] of Object.entries(ok)) {
+  for (const usages of contents(await shards.whole<Usages>({ type: 'usages', ...asked }))) {
+    for (const [type, { consumers, resources, several = [] }] of Object.entries(usages)) {
       sum[type] ??= { consumers: 0, resources: {} };
       const known = several.filter((id) => counted.has(id));
       for (const id of several) counted.add(id);
