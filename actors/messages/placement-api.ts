@@ -77,7 +77,7 @@ export const ConsumerChange = Type.Object(
   strict,
 );
 export type ConsumerChange = Static<typeof ConsumerChange>;
-const ConsumerChanges = Type.Array(ConsumerChange, { maxItems: MAX_LISTED });
+export const ConsumerChanges = Type.Array(ConsumerChange, { maxItems: MAX_LISTED });
 
 /** The inventories that providers get, each as the provider was when its caller looked. */
 export const ReshapedInventories = Type.Array(

@@ -6,8 +6,7 @@ import Type, { type Static } from 'typebox';
 import { Ask, Id, type MessageOf, message } from './common.ts';
 import {
   ApiRefusal,
-  ConsumerChange,
-  MAX_LISTED,
+  ConsumerChanges,
   MovingProvider,
   placementApiMessages,
   ReshapedInventories,
@@ -17,7 +16,6 @@ import {
 const Transaction = Type.String({ pattern: '^\\d{1,4}-\\d{1,15}$' });
 const Shard = Type.Integer({ minimum: 0, maximum: 9_999 });
 const Key = Type.String({ maxLength: 255 });
-const ConsumerChanges = Type.Array(ConsumerChange, { maxItems: MAX_LISTED });
 
 /** What shall be in one shard: what consumers hold with its providers, all of it, and what else changes with that. */
 const content = {
