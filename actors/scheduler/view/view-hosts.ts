@@ -2,6 +2,7 @@
 // claims are on their way to be built there; and the passing of time, which makes some of it count less.
 
 import type { Allocation } from '../../../machines/instance-build.ts';
+import { adjust } from '../../amounts.ts';
 import { comesBackDisabled } from '../../host-words.ts';
 import type { HostState, HostStats, HostsChanged, HostsPage } from '../../messages/scheduler.ts';
 import type { Provider } from '../../placement/providers.ts';
@@ -28,20 +29,14 @@ export function learnHost(view: View, cell: string, told: HostState): void {
   if (isSame && sameStats(known.stats, stats)) return;
   view.hosts.set(root, { cell, host, root, state, reason, disabled, asideUntil, stats, failures, until });
   if (known?.cell !== cell) {
-    count(view, cell, 1);
-    if (known !== undefined) count(view, known.cell, -1);
+    adjust(view.hostsIn, cell, 1);
+    if (known !== undefined) adjust(view.hostsIn, known.cell, -1);
   }
   if (known !== undefined) noteTold(view, root, stats, known.stats);
   if (isSame && !view.statsMatter) return;
   // What only weighs otherwise lets nobody in who waits: load, for one, changes on all hosts all the time.
   if (!isSame || view.statsAdmit) view.freed?.add(root);
   noteChange(view, root);
-}
-
-function count({ hostsIn }: View, cell: string, more: number): void {
-  const hosts = (hostsIn.get(cell) ?? 0) + more;
-  if (hosts === 0) hostsIn.delete(cell);
-  else hostsIn.set(cell, hosts);
 }
 
 const NO_STATS: HostStats = { instances: 0, builds: 0 };
@@ -69,7 +64,7 @@ export function learnHostsPage(view: View, page: HostsPage, listed: Set<string>)
 export function forgetHost(view: View, cell: string, root: string): void {
   if (view.hosts.get(root)?.cell !== cell) return;
   view.hosts.delete(root);
-  count(view, cell, -1);
+  adjust(view.hostsIn, cell, -1);
   view.due.delete(root);
   view.expected.deleteOldest(root, Number.POSITIVE_INFINITY);
   noteChange(view, root);
