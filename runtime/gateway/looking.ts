@@ -109,10 +109,7 @@ export function lookingOf({ asking, conductorShards }: LookingOptions): Looking 
     }
     const shards = Array.from({ length: conductorShards }, (_, shard) => conductorAddress(shard));
     const answers = await Promise.allSettled(shards.map((shard) => asking.ask(shard, question, 'listed')));
-    const silent = shards.filter((_, shard) => {
-      const answer = answers[shard];
-      return answer?.status === 'rejected' && isSilence(answer.reason);
-    });
+    const silent = silentOf(shards, answers);
     const failed = answers.find(
       (one) => one.status === 'rejected' && (silent.length === shards.length || !isSilence(one.reason)),
     );
@@ -143,10 +140,7 @@ export function lookingOf({ asking, conductorShards }: LookingOptions): Looking 
     const answers = await Promise.allSettled(
       cells.map((cell) => asking.ask(cellAddress(cell), { type: 'list-hosts', limit: 1 }, 'hosts', waitMs)),
     );
-    return cells.filter((_, position) => {
-      const answer = answers[position];
-      return answer?.status === 'rejected' && isSilence(answer.reason);
-    });
+    return silentOf(cells, answers);
   }
 
   async function cells(): Promise<CellsAnswer> {
@@ -161,6 +155,14 @@ export function lookingOf({ asking, conductorShards }: LookingOptions): Looking 
   }
 
   return { show, list, cells, hosts };
+}
+
+/** Which of those that were asked do not answer. */
+function silentOf<Asked>(asked: readonly Asked[], answers: readonly PromiseSettledResult<unknown>[]): Asked[] {
+  return asked.filter((_, position) => {
+    const answer = answers[position];
+    return answer?.status === 'rejected' && isSilence(answer.reason);
+  });
 }
 
 /**
