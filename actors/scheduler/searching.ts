@@ -71,7 +71,7 @@ function searchOf({ state, turn }: Work, shape: Shape): boolean {
   let found = false;
   for (const root of unsearched) {
     if (effort.looks - begun >= LOOKS_A_TURN) break;
-    weighAnew(state, shape, root, true);
+    weighAnew(state, shape, root);
     if (!shape.current.has(root)) continue;
     found = true;
     state.view.freed?.add(root);

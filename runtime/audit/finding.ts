@@ -57,7 +57,7 @@ export function keyOf({ kind, instance, attempts, cell, host, provider, what }: 
  * What helps, in words, for what differs between placement, cells and hosts.
  * @param isOthers Whether it was on its host before the cell knew that host; null: that is not known.
  */
-export function whoseIs({ kind, host, cell }: Difference, isOthers: boolean | null = false): string {
+export function whoseIs({ kind, host, cell }: Difference, isOthers: boolean | null): string {
   const there = `'${cell}/${host}'`;
   if (isOthers !== false) {
     const before = `on ${there} before cell '${cell}' knew that host`;

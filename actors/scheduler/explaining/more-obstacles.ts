@@ -73,7 +73,7 @@ export const isOfClass = ({ groups }: RequestSpec, { code, about = '' }: Obstacl
  */
 export function isAllThatLacks(
   spec: RequestSpec,
-  count = 1,
+  count: number,
 ): (obstacle: Obstacle, tree: readonly Provider[]) => boolean {
   const groups = groupsToChange(spec).map(({ group }) => group);
   const unasked = new Map<string, Unasked>();

@@ -121,7 +121,7 @@ export function nearestMiss(
   { rankings, view }: Fleet,
   request: Request,
   refused: readonly RefusedHosts[],
-  { butLackingMore = false, count = 1 } = {},
+  { butLackingMore, count }: { readonly butLackingMore: boolean; readonly count: number },
 ): string | null {
   // Those that hold some of the instances that keep together come nearer than any that hold none.
   const holdingSome = keepsTogether(request.spec) && refused.find(({ code }) => code === NO_ROOM_TOGETHER);

@@ -304,7 +304,7 @@ function slotsOf(rankings: Rankings, view: View): Slots {
  * The family of a request; null where it is the only one of it so far: to look at hosts for it alone is less.
  * @param isWanted Whether it is of use to a single one.
  */
-function familyOf({ rankings, view }: Fleet, asked: AskedOf, isWanted = false): Family | null {
+function familyOf({ rankings, view }: Fleet, asked: AskedOf, isWanted: boolean): Family | null {
   const { families, alone, maxShapes } = rankings;
   const key = familyKeyOf(asked, ...partsOf(asked));
   if (key === undefined) return null;

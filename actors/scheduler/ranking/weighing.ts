@@ -107,11 +107,11 @@ function leave({ own, unsearched, slots }: Shape, slot: number): void {
   own.leave(slot);
 }
 
-/** Weighs a host anew, of which much was not searched to the end. */
-export function weighAnew(fleet: Fleet, shape: Shape, root: string, isThorough: boolean): void {
+/** Weighs a host anew, to the end, of which much was not searched. */
+export function weighAnew(fleet: Fleet, shape: Shape, root: string): void {
   const slot = shape.slots.of(root);
   if (slot === undefined) return;
-  weigh(fleet, shape, slot, isThorough);
+  weigh(fleet, shape, slot, true);
   shape.rankedAnew(slot);
 }
 
