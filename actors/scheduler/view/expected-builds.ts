@@ -52,9 +52,4 @@ export class ExpectedBuilds {
   roots(): Iterable<string> {
     return this.#on.keys();
   }
-
-  clear(): void {
-    this.#on.clear();
-    this.#rootOf.clear();
-  }
 }
