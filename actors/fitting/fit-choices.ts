@@ -142,6 +142,10 @@ export function optionsOf({ demands, ofEach }: Choice, tree: readonly Provider[]
   return options;
 }
 
+/** Whether a provider meets what the choice asks of each that serves it, room or not. */
+export const isMet = ({ ofEach }: Choice, provider: Provider, root: Provider): boolean =>
+  ofEach === null || unmet(ofEach, [provider], root) === null;
+
 function hasRoomFor({ stocks }: Provider, demands: readonly Demand[]): boolean {
   for (const { resourceClass, amount } of demands) {
     const stock = stocks.get(resourceClass);
