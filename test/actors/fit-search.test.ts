@@ -14,7 +14,7 @@ import { refusalOfClaim, unmet } from '../../actors/placement/conditions.ts';
 import { placement } from '../../actors/placement/placement.ts';
 import { adjustUse, countsOf, makeProvider, type Provider } from '../../actors/placement/providers.ts';
 import { misfitsOf } from '../../actors/scheduler/explaining/all-obstacles.ts';
-import { misfitOf } from '../../actors/scheduler/ranking/misfit.ts';
+import { misfitOf, plainMisfitOf } from '../../actors/scheduler/ranking/misfit.ts';
 import { treeOf } from '../../actors/scheduler/view/view.ts';
 import type { Allocation } from '../../machines/instance-build.ts';
 import { seededRandom } from '../../runtime/random.ts';
@@ -147,6 +147,7 @@ const specs: fc.Arbitrary<RequestSpec> = fc
 
 test('search - it finds allocations exactly when placement grants some, and the reason when not', () => {
   const met = new Set<string>();
+  const metAtOnce = new Set<string>();
   fc.assert(
     fc.property(trees, specs, (tree, spec) => {
       const allocations = fit(spec, tree);
@@ -170,19 +171,21 @@ test('search - it finds allocations exactly when placement grants some, and the 
       if (code === 'not-isolated') assert.ok(spec.groupPolicy === 'isolate' && together, message);
       else if (!loose) assert.not.ok(spec.groupPolicy === 'isolate' && together, `${code}: ${message}`);
       if (eachAlone && !together) assert.is(code, 'exceeds-capacity', message);
+      // What is seen at once may say less, and nothing that is not so.
+      const atOnce = plainMisfitOf(spec, tree);
+      metAtOnce.add(atOnce.code);
+      if (atOnce.code === 'not-one-subtree') assert.ok(loose, atOnce.message);
+      if (atOnce.code === 'not-isolated') assert.ok(spec.groupPolicy === 'isolate' && together, atOnce.message);
+      if (eachAlone && !together) assert.is(atOnce.code, 'exceeds-capacity', atOnce.message);
     }),
     // The rarest reason is one in some hundreds: what is met must not hang on luck.
     { numRuns: 1_200, seed: 1 },
   );
-  for (const code of [
-    'fits',
-    'not-one-subtree',
-    'not-isolated',
-    'exceeds-capacity',
-    'trait-missing',
-    'trait-forbidden',
-  ])
+  assert.ok(met.has('fits'));
+  for (const code of ['not-one-subtree', 'not-isolated', 'exceeds-capacity', 'trait-missing', 'trait-forbidden']) {
     assert.ok(met.has(code), code);
+    assert.ok(metAtOnce.has(code), code);
+  }
 });
 
 test('search - one provider gives no more to all groups of a request than its max_unit', () => {
