@@ -375,6 +375,18 @@ test('conductor - the place in line of who came last is known to the next owner,
   assert.is(stored.lastInLine, placeOf('second'));
 });
 
+test('conductor - a build that was stored by a version of its machine that is not read is refused by its name', () => {
+  const on = desk();
+  on.tell(buildOf('web'));
+  const told = JSON.stringify(on.stored());
+  const newer = told.replaceAll('"v":1', '"v":2');
+  assert.is.not(newer, told);
+  assert.throws(
+    () => actor.restore([JSON.parse(newer)]),
+    (error: Error) => error.message === "build 'web' is stored in version 2; this version reads 1",
+  );
+});
+
 for (const byMs of [3_600_000, 30_000, -3_600_000]) {
   const how = byMs > 0 ? 'back' : 'forward';
   test(`conductor - a request whose clock is set ${how} by ${Math.abs(byMs)} ms gives up after its time all the same`, () => {
