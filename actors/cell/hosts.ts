@@ -104,31 +104,8 @@ export function meet(
 ): void {
   let entry = hosts.get(host);
   if (entry === undefined) {
-    const { snapshot: service } = begin(computeService, { host });
-    const record = { failures: 0, rests: 0, onProbation: false, revision: 0 };
-    entry = {
-      host,
-      provider,
-      incarnation,
-      superseded: [],
-      foreign: new Set(foreign.map(attemptKey)),
-      service,
-      since: undefined,
-      building: new Set(),
-      instances: 0,
-      ordered: 0,
-      metrics: undefined,
-      memory: undefined,
-      ...record,
-      challenge: null,
-      lastChallenge: 0,
-      heardAt: 0,
-      heard: 0,
-      restsUntil: 0,
-      clearing: [],
-      strays: new Set(),
-      isUnheard: false,
-    };
+    const met = { host, provider, incarnation, superseded: [], foreign: foreign.map(attemptKey) };
+    entry = hostOf({ ...met, failures: 0, rests: 0, onProbation: false }, begin(computeService, { host }).snapshot);
     hosts.set(host, entry);
   }
   if (entry.incarnation !== incarnation) {
@@ -245,6 +222,11 @@ export function storeHost(entry: Host): StoredHost {
 }
 
 export function restoreHost(stored: StoredHost): Host {
+  return hostOf(stored, revive(computeService, stored.service));
+}
+
+/** A host of which nothing was heard in this life of the cell. */
+function hostOf(stored: Omit<StoredHost, 'service'>, service: ServiceSnapshot): Host {
   const { host, provider, incarnation, superseded, failures, rests, onProbation } = stored;
   return {
     host,
@@ -252,7 +234,7 @@ export function restoreHost(stored: StoredHost): Host {
     incarnation,
     superseded: [...superseded],
     foreign: new Set(stored.foreign ?? []),
-    service: revive(computeService, stored.service),
+    service,
     since: stored.since,
     building: new Set(),
     instances: 0,
