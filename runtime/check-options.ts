@@ -11,7 +11,7 @@ import { NATS_SERVER_FIELDS } from './nats-server/checks.ts';
 import type { NodeOptions } from './node-options.ts';
 import { A_FUNCTION, A_SIGNAL, CLOCK_METHODS, partly } from './option-fields.ts';
 import { hostsByCell, type Role } from './roles.ts';
-import { checkOf } from './schemas.ts';
+import { checkOf, insist } from './schemas.ts';
 
 type Fields<T> = Record<keyof T, TSchema>;
 type OptionsOf<Name extends keyof NodeOptions> = NonNullable<NodeOptions[Name]>;
@@ -105,11 +105,7 @@ const METHODS = {
  * @throws CellwrightError `bad-option` with the field, such as `cell.asideMs`.
  */
 export function checkOptions(options: NodeOptions): void {
-  const fault = check(withoutUndefined(options, 2));
-  if (fault !== null) {
-    const { field } = fault;
-    throw new CellwrightError('bad-option', fault.message, field === undefined ? {} : { field });
-  }
+  insist(check, withoutUndefined(options, 2), 'bad-option');
   const { managed, tls } = options.nats ?? {};
   const ofFields = OF_FIELDS.map((name) => [name, options[name]] as const);
   for (const [name, value] of [...ofFields, ['nats.managed', managed] as const, ['nats.tls', tls] as const]) {

@@ -4,7 +4,7 @@ import Type, { type TSchema } from 'typebox';
 import type { Clock } from './clock.ts';
 import { kindOfNoData } from './codec.ts';
 import { CellwrightError } from './errors.ts';
-import { checkOf } from './schemas.ts';
+import { checkOf, insist } from './schemas.ts';
 
 /** An object with some of the fields, and no others. */
 export const partly = <T extends Record<string, TSchema>>(fields: T) =>
@@ -51,11 +51,7 @@ export function checkOfOptions(
     const kind = kindOfNoData(options);
     if (kind !== undefined) throw new CellwrightError('bad-option', `${what} must be a plain object, not a ${kind}`);
     const given = Object.entries(options ?? {}).filter(([, value]) => value !== undefined);
-    const fault = check(Object.fromEntries(given));
-    if (fault !== null) {
-      const { field } = fault;
-      throw new CellwrightError('bad-option', fault.message, field === undefined ? {} : { field });
-    }
+    insist(check, Object.fromEntries(given), 'bad-option');
     for (const [field, value] of given) {
       const rule = rules[field];
       if (rule?.holds(value) === false) {

@@ -4,7 +4,7 @@ import type { TSchema } from 'typebox';
 import { Compile } from 'typebox/compile';
 import type { Message } from '../actors/actor.ts';
 import { clipped, type Protocol } from '../actors/messages/common.ts';
-import { MalformedError } from './errors.ts';
+import { CellwrightError, MalformedError } from './errors.ts';
 import { faultWords } from './fault-words.ts';
 
 /** A check that answers null, or the error that names what is wrong. */
@@ -18,6 +18,13 @@ export function checkOf(schema: TSchema, what: string): Check {
     if (validator.Check(value)) return null;
     return faultOf(validator.Errors(value), what);
   };
+}
+
+/** @throws CellwrightError with this code, and with the field that is wrong. */
+export function insist(check: Check, value: unknown, code: string): void {
+  const fault = check(value);
+  if (fault === null) return;
+  throw new CellwrightError(code, fault.message, fault.field === undefined ? {} : { field: fault.field });
 }
 
 interface Fault {

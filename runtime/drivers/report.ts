@@ -7,7 +7,7 @@ import { driverAnswers } from '../../actors/messages/compute.ts';
 import { Inventory } from '../../actors/messages/placement.ts';
 import { kindOfNoData, noDataIn } from '../codec.ts';
 import { CellwrightError } from '../errors.ts';
-import { type Check, checkOf } from '../schemas.ts';
+import { checkOf, insist } from '../schemas.ts';
 import type { BuildOutcome, ProviderReport } from './driver.ts';
 
 const strict = { additionalProperties: false };
@@ -107,10 +107,4 @@ export function checkedOutcome(outcome: unknown): BuildOutcome {
 /** To a schema a Map, or a promise that was not waited for, is an object without a field. */
 function noPlainObject(field: string, of: string, kind: string, code: string): CellwrightError {
   return new CellwrightError(code, `'${field}' of ${of} must be a plain object, not a ${kind}`, { field });
-}
-
-function insist(check: Check, value: unknown, code: string): void {
-  const fault = check(value);
-  if (fault === null) return;
-  throw new CellwrightError(code, fault.message, fault.field === undefined ? {} : { field: fault.field });
 }
