@@ -147,6 +147,28 @@ test('shards - a consumer that was never here can claim no attempt before the on
   assert.is(sentOf(shard.tell(claimOf('web', { attempt: 3 })), 'claim-granted').length, 1);
 });
 
+test('shards - a refusal is that of the attempt that was refused, and of no other', () => {
+  const shard = shardWith('a', 'b');
+  const codeOf = (claim: Claim) => sentOf(shard.tell(claim), 'claim-refused')[0]?.message.refusal.code;
+  shard.tell(claimOf('rival', { host: 'b' }));
+  shard.tell(claimOf('web'));
+  assert.is(codeOf(claimOf('web', { attempt: 2, host: 'b' })), 'exceeds-capacity');
+  assert.is(codeOf(claimOf('web', { attempt: 2, host: 'b' })), 'exceeds-capacity', 'said again');
+  assert.is(codeOf(claimOf('web')), 'superseded', 'an earlier one');
+  assert.is(codeOf(claimOf('web', { attempt: 3 })), undefined);
+  shard.tell(release('web', { attempt: 3 }));
+  assert.is(codeOf(claimOf('web', { attempt: 3 })), 'superseded', 'a later one, given back since');
+});
+
+test('shards - a word of leaving for an attempt takes nothing from that attempt, should it be here after all', () => {
+  const shard = shardWith('a', 'b');
+  shard.tell(claimOf('web'));
+  shard.tell(claimOf('web', { attempt: 2, host: 'b' }));
+  assert.equal(shard.tell(release('web', { before: 2, keep: [] }), 'cell/c1').records, []);
+  const [again] = sentOf(shard.tell(claimOf('web', { attempt: 2, host: 'b' })), 'claim-granted');
+  assert.is(again?.message.allocations[0]?.provider, 'b');
+});
+
 test('shards - its journal tells all of it, and it is forgotten when nothing late can come', () => {
   const shard = shardWith('a');
   shard.tell(claimOf('rival'));

@@ -127,6 +127,56 @@ test('transactions - less than before is held without taking more, and given bac
   on.check();
 });
 
+test('transactions - what a change gives up is nobody else’s until it is made everywhere', () => {
+  const on = rig();
+  on.say(0, change('one', { a: { 0: 4 } }));
+  on.deliver();
+  on.say(2, claim('rival', 2, 4));
+  on.say(0, change('two', { a: { 0: 1, 2: 1 } }, 2));
+  on.deliver(({ type }, to) => type === 'hold' && to === 'placement/0');
+  assert.is(on.used()[0], 4);
+  const [desk] = on.shards as [Desk];
+  const [refused] = sentOf(desk.tell(claim('other', 0, 1) as never, CALLER), 'claim-refused');
+  assert.is(refused?.message.refusal.code, 'exceeds-capacity');
+  on.deliver();
+  assert.equal(
+    [on.held('a'), on.used()],
+    [
+      [[4], [], []],
+      [4, 0, 4],
+    ],
+    'it came to nothing',
+  );
+  on.check();
+});
+
+test('transactions - a part may be held for as long as its coordinator waits, and no longer', () => {
+  const on = rig();
+  on.pass(60_000);
+  on.say(0, change('one', { a: { 0: 1, 2: 1 } }));
+  const late: { shard: number; message: object }[] = [];
+  on.deliver((message, to) => {
+    if (message.type !== 'hold' || to !== 'placement/2') return true;
+    late.push({ shard: 2, message });
+    return false;
+  });
+  const [{ message } = { message: {} }] = late;
+  const { now } = on.shards[2] as Desk;
+  assert.is((message as { expiresAt?: number }).expiresAt, now + 30_000);
+});
+
+test('transactions - the end of a part is recorded once, however often it is said', () => {
+  const on = rig();
+  const ends: object[] = [];
+  on.say(0, change('one', { a: { 0: 1, 2: 1 } }));
+  on.deliver((message, to) => {
+    if (message.type === 'end-hold' && to === 'placement/2') ends.push(message);
+    return true;
+  });
+  const again = (on.shards[2] as Desk).tell(ends[0] as never, 'placement/0');
+  assert.equal([again.records, sentOf(again, 'hold-ended').length], [[], 1], 'it is answered again');
+});
+
 test('transactions - whoever never heard of a change says that it is off only with a record, which a stale owner has not', () => {
   const [desk] = rig().shards as [Desk];
   const { records, sent } = desk.tell({ type: 'held', transaction: '0-7' } as never, 'placement/1');
