@@ -148,6 +148,34 @@ test('giving back - a late word of an earlier claim that was given back does not
   assert.equal(heldOf(on, 'web'), []);
 });
 
+test('giving back - a grant that comes once more, of what was given back since, is not taken for that of a later claim', () => {
+  const on = schedulersOf([host('h1', 2), host('h2', 2)]);
+  /** A rival takes the host that is being claimed for one of two instances. */
+  const losesOne = (rival: string, place: number) => {
+    on.deliver(undefined, ({ message }) => message.type !== 'claim');
+    const claims = on.underWay().flatMap(({ message }) => (message.type === 'claim' ? [message] : []));
+    assert.is(claims.length, 2);
+    const where = (claims[place]?.allocations[0]?.provider ?? '').slice('p-'.length);
+    assert.is(on.ask(claimOf(rival, where, 2))[0]?.message.type, 'claim-granted');
+  };
+  on.hear('scheduler/s', selectOf('web', 2, 2, { waits: { since: 1 } }), 'conductor/0');
+  losesOne('rival', 1);
+  on.deliver(undefined, ({ message }) => message.type !== 'claim-granted');
+  const late = on.underWay().filter(({ message }) => message.type === 'claim-granted');
+  assert.is(late.length, 1);
+  on.deliver();
+  assert.equal(hostsIn(on.answers), ['parked']);
+
+  on.ask({ type: 'release', consumer: 'rival', deleted: true });
+  on.deliver(undefined, ({ message }) => message.type !== 'claim');
+  on.pass(200);
+  losesOne('other', 0);
+  for (const { message } of late) on.hear('scheduler/s', message as never, 'placement/0');
+  on.deliver();
+  assert.equal(hostsIn(on.answers), ['parked', 'parked'], 'one of the two holds nothing');
+  assert.equal(heldOf(on, 'web'), []);
+});
+
 test('giving back - one that comes to wait in line with others brings nothing along', () => {
   const on = schedulersOf([host('h1', 2)]);
   on.hear('scheduler/s', selectOf('first', 2, 2, { waits: { since: 1 } }), 'conductor/0');

@@ -191,17 +191,17 @@ test('outbox - what an owner says carries the number of its tenure while it has 
       publish: (subject, _body, { headers } = {}) => epochs.push([subject, headers?.[HEADERS.epoch]]),
     };
     const outbox = outboxOf({ bus, clock, subjects: subjectsOf('cw'), events, onError() {} });
-    for (const epoch of [7, null]) {
+    for (const epoch of [7, 8, null]) {
       outbox.setEpoch('conductor/0', epoch);
       outbox.send('conductor/0', 'cell/c1', removed('a'));
       outbox.publish('conductor/0', { topic: ['conductor', '0', 'build'], body: {}, cause: 'test' });
       clock.runUntilIdle();
     }
-    const all = ['7', undefined].flatMap((epoch) => [
+    const all = ['7', '8', undefined].flatMap((epoch) => [
       ['cw.cell.c1.conductor', epoch],
       ['cw.conductor.0.build', epoch],
     ]);
-    assert.equal(epochs, events ? all : [all[0], all[2]]);
+    assert.equal(epochs, events ? all : all.filter((_, place) => place % 2 === 0));
   }
 });
 
