@@ -342,6 +342,28 @@ test('cell - the story of a build tells where it is, what failed, and where it g
   );
 });
 
+test('cell - the story of an instance ends once nothing of it is left', () => {
+  const on = building([]);
+  on.tell({ type: 'built', ...ofAttempt('i1', 1) });
+  const said = [
+    on.tell({ type: 'delete', instance: 'i1' }, 'conductor/0'),
+    on.tell({ type: 'destroyed', ...ofAttempt('i1', 1) }),
+    on.tell({ type: 'released', consumer: 'i1', deleted: true }),
+  ];
+  assert.equal(
+    said.map(({ events }) => events.map(({ topic, body }) => [topic.join('.'), body.state])),
+    [[], [], [['cell.c1.build.i1.deleted', 'deleted']]],
+  );
+});
+
+test('cell - an order that is not answered is given again at a slowing pace', () => {
+  const on = desk();
+  on.tell(startOf('i1'), 'conductor/0');
+  const orders = () => sentOf({ sent: on.pass(100).flatMap(({ sent }) => sent) }, 'build').length;
+  const given = Array.from({ length: 120 }, orders).reduce((sum, count) => sum + count, 0);
+  assert.ok(given >= 3 && given <= 6, `${given} times in 12 s`);
+});
+
 test('cell - a build that would fail anywhere is not tried elsewhere', () => {
   const on = building();
   const turned = on.tell({ type: 'build-aborted', ...ofAttempt('i1', 1), reason: 'a bad request' });

@@ -632,6 +632,21 @@ test('conductor - deleted before the cell said that it has it: the cell is told,
   assert.equal(on.pass(60_000).flatMap(told), []);
 });
 
+for (const [what, owed] of [
+  ['start', []],
+  ['delete', [remove('web')]],
+  ['release', [remove('web'), { type: 'removed', instance: 'web' }]],
+] as const) {
+  test(`conductor - the ${what} that nobody answers is said again at a slowing pace`, () => {
+    const on = desk();
+    handedOver(on, 'web');
+    for (const message of owed) on.tell(message);
+    const sayings = () => sentOf({ sent: on.pass(100).flatMap(({ sent }) => sent) }, what).length;
+    const said = Array.from({ length: 120 }, sayings).reduce((sum, count) => sum + count, 0);
+    assert.ok(said >= 3 && said <= 6, `${said} times in 12 s`);
+  });
+}
+
 test('conductor - deleted in its cell: the cell gives the resources back itself', () => {
   const on = desk();
   handedOver(on, 'web');

@@ -27,6 +27,8 @@ interface Process {
   says: string | undefined;
   /** The next so many writes are carried out, but their answers are lost. */
   losesAnswers: number;
+  /** What is in its actor's mailbox is never done. */
+  isStuck: boolean;
   /** Its next attempts to open the actor fail of this. */
   failsOf: Error | undefined;
   errors: string[];
@@ -83,6 +85,7 @@ async function inRoom(run: (room: Room) => Promise<void>): Promise<void> {
         resume() {},
         async drain() {
           one.duties.push('drain');
+          if (one.isStuck) await new Promise(() => undefined);
         },
         async drop() {
           one.duties.push('drop');
@@ -95,6 +98,7 @@ async function inRoom(run: (room: Room) => Promise<void>): Promise<void> {
         cutOff: false,
         says: undefined,
         losesAnswers: 0,
+        isStuck: false,
         failsOf: undefined,
         errors: [],
         get keeper() {
@@ -175,6 +179,19 @@ test('keeping - a stop drains, drops and hands over at once, without waiting for
     await until(() => serves(two));
     assert.ok(stopped);
     assert.is(clock.now(), at);
+    assert.equal(one.duties, ['open', 'drain', 'drop']);
+  }));
+
+test('keeping - a stop waits for what is never done as long as a lease lasts, then drops it and hands over', () =>
+  inRoom(async ({ clock, process, start, until }) => {
+    const [one, two] = [process('one'), process('two')];
+    await start(one);
+    await start(two);
+    one.isStuck = true;
+    const at = clock.now();
+    void one.keeper.stop();
+    await until(() => serves(two));
+    assert.is(clock.now() - at, TTL_MS);
     assert.equal(one.duties, ['open', 'drain', 'drop']);
   }));
 
