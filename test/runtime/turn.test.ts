@@ -196,6 +196,16 @@ test('failure - an actor that throws is dropped whole, and begins again from its
   assert.equal(out.slice(2), pair('asked 7'));
 });
 
+test('failure - the actor is told that its state is dropped, when it fails and when it is stopped', async () => {
+  const on = await started({ automatic: true });
+  on.take({ type: 'burst' });
+  assert.is(on.dropped, 1);
+  await on.host.start();
+  assert.is(on.dropped, 1);
+  await on.host.stop();
+  assert.is(on.dropped, 2);
+});
+
 test('failure - what was under way when the actor failed does not touch its next life', async () => {
   for (const outcome of [null, new Error('too late')]) {
     const { host, out, unacknowledged, failures, take } = await started();

@@ -71,6 +71,8 @@ export interface Rig {
   unacknowledged: ((error: Error | null) => void)[];
   kept: number[];
   failures: string[];
+  /** How often the actor was told that its state is dropped. */
+  readonly dropped: number;
   /** Delivers, and lets the turn be taken. */
   take(...orders: Order[]): void;
 }
@@ -95,6 +97,7 @@ export async function started(more: Circumstances = {}): Promise<Rig> {
   const kept = more.kept ?? [];
   const failures: string[] = [];
   let appended = 0;
+  let dropped = 0;
   const journal: Journal<number> = {
     open: async () => ({ snapshot: null, records: [...kept] }),
     append(records, done) {
@@ -120,7 +123,12 @@ export async function started(more: Circumstances = {}): Promise<Rig> {
   };
   const host = actorHost({
     address: 'counter/0',
-    actor: counter,
+    actor: {
+      ...counter,
+      dropped() {
+        dropped += 1;
+      },
+    },
     journal,
     clock,
     outbox,
@@ -133,7 +141,19 @@ export async function started(more: Circumstances = {}): Promise<Rig> {
     for (const order of orders) assert.ok(host.deliver(order, 'test'));
     clock.runUntilIdle({ untilMs: clock.now() });
   };
-  return { host, journal, clock, out, unacknowledged, kept, failures, take };
+  return {
+    host,
+    journal,
+    clock,
+    out,
+    unacknowledged,
+    kept,
+    failures,
+    get dropped() {
+      return dropped;
+    },
+    take,
+  };
 }
 
 /** What is let out for a word. */
