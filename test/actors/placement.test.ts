@@ -298,6 +298,31 @@ test('placement - traits and aggregates are checked where the claim is decided',
   }
 });
 
+test('placement - traits of a group may be spread over the providers that serve it, and a forbidden one is on none', () => {
+  const [root, device] = hostTree('a') as [ProviderSpec, ProviderSpec];
+  const shard = shardWith([
+    { ...root, traits: ['HW_SSD'] },
+    { ...device, traits: ['CUSTOM_FAST'] },
+  ]);
+  const asks: [string | null, Omit<RequestSpec['groups'][number], 'name' | 'resources'>][] = [
+    [null, { required: ['HW_SSD', 'CUSTOM_FAST'] }],
+    [null, { anyOf: [['HW_SSD', 'HW_NVME'], ['CUSTOM_FAST']] }],
+    ['trait-missing', { required: ['HW_SSD', 'CUSTOM_SLOW'] }],
+    ['trait-forbidden', { forbidden: ['HW_SSD'] }],
+    ['trait-forbidden', { forbidden: ['CUSTOM_FAST'] }],
+  ];
+  const resources = { VCPU: 1, PGPU: 1 };
+  const allocations = [
+    { provider: root.id, group: '', resources: { VCPU: 1 } },
+    { provider: device.id, group: '', resources: { PGPU: 1 } },
+  ];
+  for (const [position, [code, conditions]] of asks.entries()) {
+    const spec: RequestSpec = { groups: [{ name: '', resources, ...conditions }], groupPolicy: 'none' };
+    const refusal = refusalIn(shard.tell(claimOf(`c${position}`, { spec, allocations })));
+    assert.is(refusal?.code ?? null, code, JSON.stringify(conditions));
+  }
+});
+
 test('placement - a device is in the aggregates of its host', () => {
   const shard = shardWith(hostTree('a', { aggregates: ['row-1'] }));
   const claim = claimOf('c1', {

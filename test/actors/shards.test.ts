@@ -65,6 +65,8 @@ test('shards - a first claim that was refused is refused as it was when it comes
   shard.tell(release('rival', { deleted: true }));
   const again = sentOf(shard.tell(claimOf('web', { order: 129 })), 'claim-refused')[0]?.message;
   assert.equal([again?.refusal, again?.order], [first?.refusal, 129]);
+  const earlier = sentOf(shard.tell(claimOf('web', { order: 128 })), 'claim-refused')[0]?.message;
+  assert.is(earlier?.refusal.code, 'superseded', 'one that was made before it');
   // The claimant was elsewhere meanwhile, and comes back.
   assert.is(sentOf(shard.tell(claimOf('web', { order: 131 })), 'claim-granted').length, 1);
 });
