@@ -176,6 +176,29 @@ test('names of providers are one of a kind, whoever made them', () => {
   assert.is(codeOf(one.ask({ type: 'traits-put', id: 'h1', traits: ['GPU'] })), 'ok');
 });
 
+test('who goes by what a consumer held before a build moved it, or gave an attempt back, does not change it', () => {
+  const one = shard();
+  one.put('h1', { VCPU: inventory(10) });
+  const resources = { VCPU: 4 };
+  const spec = { groups: [{ name: '', resources }], groupPolicy: 'none' as const };
+  const allocations = [{ provider: 'h1', group: '', resources }];
+  const claim = (attempt: number, keep: number[]) =>
+    one.tell({ type: 'claim', consumer: 'i', attempt, spec, allocations, keep, expiresAt: Number.MAX_VALUE });
+  const seen = () =>
+    (one.ask({ type: 'consumer-show', consumer: 'i' }) as { ok: { generation: number } }).ok.generation;
+  claim(1, []);
+  for (const change of [
+    () => claim(2, [1]),
+    () => one.tell({ type: 'release', consumer: 'i', attempt: 1, deleted: false }),
+    () => one.tell({ type: 'release', consumer: 'i', before: 4, keep: [2], deleted: false }),
+  ]) {
+    const generation = seen();
+    change();
+    assert.is(codeOf(one.hold('i', { h1: { VCPU: 1 } }, { generation })), 'consumer-generation');
+  }
+  assert.is(codeOf(one.hold('i', { h1: { VCPU: 1 } }, { generation: seen() })), 'ok');
+});
+
 test('consumers of both kinds are seen by both, and a deleted one stays deleted', () => {
   const one = shard();
   one.put('h1', { VCPU: inventory(10) });
