@@ -2,6 +2,7 @@
 // What it shows while it runs is for its caller to draw.
 
 import type { TimeRange } from '../drivers/fake.ts';
+import { CellwrightError } from '../errors.ts';
 import { systemClock } from '../system-clock.ts';
 import type { Workload } from '../workload/workload.ts';
 import { type Fleet, startFleet } from './fleet.ts';
@@ -59,15 +60,22 @@ export interface Live {
 const DEFAULT_ALTERNATES = 2;
 const DEFAULT_RUN_MS = { nats: 60_000, memory: 600_000 } as const;
 const BUILD_MS = { min: 20_000, max: 60_000 } as const;
+/** A century: what takes longer is a speed that was mistyped, and no time that one could wait. */
+const MOST_LASTS_MS = 100 * 365 * 86_400_000;
 /** Beyond the arrivals: more than everything may take to settle. */
 const REMEMBER_MARGIN_MS = 3_600_000;
 
 /**
  * Replays a workload. What went wrong with requests or the final state is in the result, not thrown.
- * @throws CellwrightError `interrupted`, `fleet-not-up`; what connecting to NATS or starting a server throws.
+ * @throws CellwrightError `bad-option` for a speed at which it would not end; `interrupted`, `fleet-not-up`; what connecting to NATS or starting a server throws.
  */
 export async function replay(workload: Workload, options: ReplayOptions): Promise<ReplayResult> {
-  const { on, placementShards } = options;
+  const { on, placementShards, speed } = options;
+  const lastsMs = lastsMsOf(workload);
+  if (speed !== undefined && lastsMs / speed > MOST_LASTS_MS) {
+    const message = `at a speed of ${speed} the workload would last for more than a hundred years`;
+    throw new CellwrightError('bad-option', message, { field: 'speed' });
+  }
   const stage = on === 'memory' ? memoryStage() : await natsStage({ ...on, placementShards, signal: options.signal });
   const { signal, dispose } = followingSignal(options.signal);
   try {
@@ -78,12 +86,14 @@ export async function replay(workload: Workload, options: ReplayOptions): Promis
   }
 }
 
+const lastsMsOf = ({ startMs = 0, endMs }: Workload): number => endMs - startMs;
+
 async function replayOn(stage: Stage, workload: Workload, options: ReplayOptions): Promise<ReplayResult> {
   const { seed, alternates = DEFAULT_ALTERNATES, failRate = 0, placementShards, signal } = options;
   const { clock, client, asking, bus, subjects } = stage;
   // Slower than it was recorded is of no use, so a short workload takes less.
   const { startMs = 0 } = workload;
-  const lastsMs = workload.endMs - startMs;
+  const lastsMs = lastsMsOf(workload);
   const speed = options.speed ?? Math.max(1, lastsMs / DEFAULT_RUN_MS[stage.kind]);
   const buildMs = options.buildMs ?? {
     min: Math.max(1, Math.round(BUILD_MS.min / speed)),

@@ -70,6 +70,13 @@ test('in memory - all requests are accounted for when no build fails', async () 
   assert.is(result.figures.attemptsFailed['guest did not boot'], undefined);
 });
 
+test('in memory - a speed at which it would not end in a hundred years is refused by its name, before anything is started', async () => {
+  const lastsMs = smallWorkload(1).endMs;
+  const at = (speed: number) => replay(smallWorkload(1), { seed: 1, on: { servers: ['nats://127.0.0.1:1'] }, speed });
+  const refused = await at(lastsMs / 4e12).catch((error) => error);
+  assert.equal([refused.code, refused.field], ['bad-option', 'speed']);
+});
+
 test('in memory - and when 30 % fail, with reschedules, and failures for the reason that the alternates ran out', async () => {
   const result = await replayed(1, 0.3);
   checkSound(result);
