@@ -1,6 +1,6 @@
 // One connection to a NATS server, for good: what is published while it is down is kept and sent when it is back.
 
-import { DebugEvents, Events, type NatsConnection, type Status } from 'nats';
+import { DebugEvents, ErrorCode, Events, type NatsConnection, type Status } from 'nats';
 import type { Clock } from '../clock.ts';
 import { CellwrightError } from '../errors.ts';
 import { within } from '../within.ts';
@@ -9,6 +9,7 @@ import { natsCommands } from './nats-commands.ts';
 import { busError, permissionError } from './nats-errors.ts';
 import { type HeaderBlock, headerBlock } from './nats-messages.ts';
 import type { NatsOptions, NatsStatus } from './nats-options.ts';
+import { lastRefusal } from './nats-transport.ts';
 import { unsentQueue } from './unsent.ts';
 import { closedError, type ErrorListener } from './wire.ts';
 
@@ -139,7 +140,8 @@ export function natsLink(connection: NatsConnection, options: NatsLinkOptions): 
       if (operation === 'publish') onForbidden(subject);
       tellRefused(permissionError(operation, subject), subject);
     } else if (type === Events.Error) {
-      tellRefused(busError(Object.assign(new Error(server), { code: server }), 'connection'), 'connection');
+      const said = server === ErrorCode.ProtocolError ? lastRefusal(connection) : undefined;
+      tellRefused(busError(Object.assign(new Error(said ?? server), { code: server }), 'connection'), 'connection');
     } else if (type === DebugEvents.StaleConnection) {
       report(new CellwrightError('stale', 'the server answers no pings', { retryable: true }), 'connection');
       // The client itself would first wait until the server has taken all that was sent, which one that hangs, or is cut

@@ -67,6 +67,8 @@ NodeTransport.prototype.close = function (this: NodeTransport, error) {
 interface Protocol {
   readonly options: { timeout?: number } & GivenUpBy;
   readonly transport: NodeTransport;
+  /** What the server said last of why it refuses something, or the connection. */
+  readonly lastError?: Error;
   /** Before each attempt; answers what is resolved when the server has answered. */
   prepare(): Promise<void> & { reject(error: Error): void };
 }
@@ -79,10 +81,13 @@ const { prepare } = protocol;
 
 protocol.prepare = function (this: Protocol) {
   const answered = prepare.call(this);
+  const { lastError } = this;
   answered.catch((failure) => listeners.get(this)?.(failure));
   // Of TLS 1.3 a server says only now that it wants another certificate.
   void this.transport.closed().then((error) => {
-    answered.reject(error ?? new Error('the server ended the connection'));
+    // A server that has as many connections as it may have says so, and ends what the client is still writing to.
+    const said = this.lastError === lastError ? undefined : this.lastError;
+    answered.reject(said ?? error ?? new Error('the server ended the connection'));
   });
   const { givenUpBy } = this.options;
   if (givenUpBy !== undefined) {
@@ -114,6 +119,11 @@ export async function connectFirst(
   protocol.options.timeout = reconnectTimeoutMs;
   protocol.options.givenUpBy = undefined;
   return connection;
+}
+
+/** In the server's own words: of what is no matter of permissions the client tells only that there was something. */
+export function lastRefusal(connection: NatsConnection): string | undefined {
+  return (connection as unknown as { protocol: Protocol }).protocol.lastError?.message;
 }
 
 /** The client itself keeps to itself why its attempts to come back fail; that one takes too long is not told here either. */

@@ -550,6 +550,22 @@ test('bus NATS - that the server forbids the same again and again is reported on
   });
 });
 
+test('bus NATS - why a server takes no more connections or subscriptions is told in its own words', async () => {
+  await withServer({ config: 'max_connections: 1' }, async (server, connect) => {
+    await connect({});
+    const refused = await failureOf(() => connectNats({ servers: server.url, name: 'more', connectTimeoutMs: 1_000 }));
+    assert.is(refused.code, 'unreachable');
+    assert.match(refused.message, /maximum connections exceeded/);
+  });
+  await withServer({ config: 'max_subscriptions: 1' }, async (_, connect) => {
+    const errors: string[] = [];
+    const bus = await connect({ onError: (error: unknown) => errors.push((error as Error).message) });
+    for (const subject of ['a', 'b']) bus.subscribe(subject, () => {});
+    await until('it is told', () => errors.length > 0);
+    assert.match(errors[0] as string, /maximum subscriptions exceeded/);
+  });
+});
+
 test('bus NATS - whoever subscribes is told that the server forbids it, before what follows is answered', async () => {
   await withServer({ config: USERS }, async (_, connect) => {
     const bus = await connect({ user: 'cell', pass: 'secret', onError: () => {} });
