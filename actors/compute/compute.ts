@@ -26,8 +26,9 @@ export interface ComputeOptions {
   /** How often the compute says that it is alive, ms; default 5,000. Less than `silentMs` of its cell, by far. */
   readonly heartbeatMs?: number;
   /**
-   * How often the driver is asked what the host has while the compute is up, ms; default 60,000, as often as Nova's
-   * computes look (`update_resources_interval`). Every fifth time placement is told again, even if nothing has changed.
+   * How often the driver is asked what the host has while the compute is up, ms, at a heartbeat; default 60,000, as often
+   * as Nova's computes look (`update_resources_interval`). Every fifth time placement is told again, even if nothing has
+   * changed.
    */
   readonly inventoryEveryMs?: number;
   /** How long to wait for an answer before a step is done again, ms; default 500 at first, 10,000 at most. */
@@ -58,8 +59,6 @@ const BEAT_MOMENTS = 50;
 const LOOKS_UNTIL_TOLD = 5;
 
 const RETRY_WAKE = 'retry';
-/** It is time to ask what the host has. */
-const INVENTORY_WAKE = 'inventory';
 
 /** So many times a cell asks for an end, at its slowing pace, before the driver is asked for it again. */
 const ASKS_FOR_DRIVER = 4;
@@ -114,7 +113,8 @@ export interface ComputeState {
   taken: readonly ProviderSpec[] | null;
   /** Counts how often the driver told other providers than before. */
   changes: number;
-  /** Counts how often the driver was asked again what the host has. */
+  /** From when on the driver is asked again what the host has, and how often it has been. */
+  looksAt: SteadyTime;
   looks: number;
   /** What the driver measured last; null while it is not known whether it measures at all, or it does not. */
   metrics: Metrics | null;
@@ -169,6 +169,7 @@ function comeUp(work: Work): void {
         ...(state.metrics === null ? {} : { metrics: state.metrics }),
       });
       if (state.measures) turn.send(toDriver, { type: 'measure' });
+      if (turn.steady >= state.looksAt) lookAgain(work);
       if (state.owesTree) tellTree(work);
       return turn.wakeAfter('come-up', untilBeatMs(settings, turn.steady));
     case 'retired':
@@ -202,9 +203,8 @@ function inventoryRead(work: Work, providers: readonly ProviderSpec[]): void {
 /** Something may have been put into the host, or have failed. */
 function lookAgain(work: Work): void {
   const { settings, state, turn } = work;
-  if (state.phase !== 'up') return;
   turn.send(settings.toDriver, { type: 'read-inventory' });
-  turn.wakeAfter(INVENTORY_WAKE, settings.inventoryEveryMs);
+  state.looksAt = turn.steady + settings.inventoryEveryMs;
   state.looks += 1;
   if (state.looks % LOOKS_UNTIL_TOLD !== 0) return;
   forgetOld(work);
@@ -502,7 +502,7 @@ function receive(work: Work, message: ComputeMessage | Wake, from: Address): voi
       if (state.phase !== 'greeting' || message.incarnation !== state.incarnation) return;
       // Hosts that came up together do not look again together, nor tell.
       state.looks = fnv1a(settings.host) % LOOKS_UNTIL_TOLD;
-      turn.wakeAfter(INVENTORY_WAKE, 1 + (fnv1a(settings.host) % settings.inventoryEveryMs));
+      state.looksAt = turn.steady + (fnv1a(settings.host) % settings.inventoryEveryMs);
       return enter(work, 'up');
     case 'who-are-you':
       if (message.incarnation !== undefined && message.incarnation !== state.incarnation) return;
@@ -515,7 +515,6 @@ function receive(work: Work, message: ComputeMessage | Wake, from: Address): voi
       return turn.send(settings.toDriver, { type: 'list', ask: message.ask, to: from });
     case 'wake':
       if (message.id === 'come-up') return comeUp(work);
-      if (message.id === INVENTORY_WAKE) return lookAgain(work);
       return retry(work, readWake(message.id)[1]);
     case 'tree-refused':
       treeHeard(work, message);
@@ -533,6 +532,7 @@ function newLife(incarnation: string): ComputeState {
     providers: [],
     taken: null,
     changes: 0,
+    looksAt: 0,
     looks: 0,
     metrics: null,
     measures: false,

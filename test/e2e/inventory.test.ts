@@ -66,8 +66,10 @@ for (const [where, withSystem] of SYSTEMS) {
       await client.ended('has-one');
       const [had] = machine.orders[0]?.allocations ?? [];
       assert.match(had?.provider ?? '', /^gpu-[01]$/);
-      machine.tree = { ...hostTree('h1'), children: gpus(had?.provider === 'gpu-0' ? 'gpu-1' : 'gpu-0') };
-      await eventually('one is gone', async () => (await client.fit(ofGpu)).times === 1);
+      const left = gpus(had?.provider === 'gpu-0' ? 'gpu-1' : 'gpu-0');
+      machine.tree = { ...hostTree('h1'), traits: ['CUSTOM_MENDED'], children: left };
+      await eventually('it is known', () => isFit(client, { resources: { VCPU: 1 }, required: ['CUSTOM_MENDED'] }));
+      assert.is((await client.fit(ofGpu)).times, 1);
       await client.build({ id: 'has-other', ...ofGpu });
       await client.ended('has-other');
       assert.is.not(machine.orders[1]?.allocations[0]?.provider, had?.provider);
