@@ -32,7 +32,9 @@ export function capacityDifferences(
       }
     }
   }
-  for (const id of held.keys()) {
+  for (const [id, amounts] of held) {
+    // A device that was taken for its traits alone may be there no more.
+    if (amounts.size === 0) continue;
     const what = `provider '${id}' is not known, but allocated from`;
     differences.push({ kind: 'usage-differs', what, provider: id });
   }

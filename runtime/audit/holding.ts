@@ -3,6 +3,7 @@
 
 import { type ConsumerState, OF_NO_BUILD, type ProviderState } from '../../actors/messages/placement.ts';
 import { SHARES_VIA_AGGREGATE } from '../../actors/placement/standard-traits.ts';
+import type { Allocation } from '../../machines/instance-build.ts';
 import type { Account, Difference } from './differences.ts';
 
 export function holdingDifferences(
@@ -28,7 +29,9 @@ export function holdingDifferences(
       continue;
     }
     const residing = held.filter(({ attempt }) => !account.isOwed(attempt));
-    const taken = residing.flatMap(({ allocations }) => allocations.map(({ provider }) => provider));
+    const taken = residing.flatMap(({ allocations }) =>
+      allocations.filter((one) => roots.has(one.provider) || !isOfNothing(one)).map(({ provider }) => provider),
+    );
     const homes = new Set(taken.filter((provider) => !shared.has(provider)).map((provider) => roots.get(provider)));
     const strange = residing.map(({ attempt }) => attempt).filter((attempt) => !account.mayHold(attempt));
     if (homes.size > 1) {
@@ -54,6 +57,9 @@ export function holdingDifferences(
   }
   return differences;
 }
+
+/** A device that was taken for its traits alone may be there no more. */
+const isOfNothing = ({ resources }: Allocation): boolean => Object.keys(resources).length === 0;
 
 /** The tree in which all is held that an instance should hold on its host, if that is another's. */
 function treeElsewhere(

@@ -227,6 +227,22 @@ test('audit - an active instance that is not on its host', () => {
   assert.equal(repairs, []);
 });
 
+test('audit - a device that was taken for its traits alone and is there no more is no fault', () => {
+  const taken = seen((doctored) => {
+    const [home] = holds('active', [1, 'p-h1']).held;
+    const device = { provider: 'p-gone', group: 'fast', resources: {} };
+    doctored.consumers[0] = {
+      consumer: 'active',
+      held: [{ attempt: 1, allocations: [...(home?.allocations ?? []), device] }],
+    };
+  });
+  assert.equal(taken, { findings: [], unknown: [] });
+  finds('usage-differs', /provider 'p-gone' is not known, but allocated from/, (doctored) => {
+    doctored.consumers[0] = holds('active', [1, 'p-gone']);
+    use(doctored, 'p-h1', -1);
+  });
+});
+
 test('audit - two homes: on two hosts, in two trees, in two cells', () => {
   const elsewhere = finds('two-homes', /attempt 1 of 'building', which lives in attempt 2 on 'c1\/h2'/, (doctored) => {
     doctored.driven.get('c2/h3')?.push(on('h3', 'building', 1, 'c2'));
