@@ -84,8 +84,9 @@ function findingOf(difference: Difference, look: Look, accounts: ReadonlyMap<str
   return { kind, what, whose: whoseIs(difference, isOthers), instance, attempts, cell, host, provider, repairs };
 }
 
-/** Whether it is of what is on a host. */
-const isOnHost = ({ kind }: Difference) => kind === 'running-without-record' || kind === 'two-homes';
+/** Whether it is of what is on a host: an instance may have its two homes in two trees. */
+const isOnHost = ({ kind, host }: Difference) =>
+  kind === 'running-without-record' || (kind === 'two-homes' && host !== undefined);
 
 /**
  * Whether it is of what was on a host before its cell knew the host: that may be alive, whoever has ordered it. Null: its

@@ -256,6 +256,12 @@ test('audit - two homes: on two hosts, in two trees, in two cells', () => {
     doctored.consumers[0] = holds('active', [1, 'p-h1'], [2, 'p-h2']);
     use(doctored, 'p-h2', 1);
   });
+  const before = (doctored: Doctored) => {
+    doctored.consumers[5] = holds('lost', [0, 'p-h2'], [1, 'p-h1']);
+    use(doctored, 'p-h2', 1);
+  };
+  const [inTrees] = seen(before).findings;
+  assert.match(inTrees?.whose ?? '', /^the cell: only the attempt that it knows counts/, 'it is on no host');
   const { findings } = seen((doctored) => doctored.cells.get('c2')?.instances.push(view('failed-before', 'failed')));
   assert.ok(findings.some(({ kind, what }) => kind === 'two-homes' && /is in cell 'c1' and in cell 'c2'/.test(what)));
 });
