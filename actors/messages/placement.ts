@@ -226,7 +226,7 @@ export const placementMessages = {
   'put-tree': message('put-tree', {
     ask: Ask,
     providers: Type.Array(ProviderSpec, { minItems: 1, maxItems: 512 }),
-    /** It was told before: nothing is done unless its root is gone. */
+    /** It was told before: nothing is done unless its root is gone, or what is there was told otherwise. */
     again: Type.Optional(Type.Boolean()),
   }),
   /**

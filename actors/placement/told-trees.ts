@@ -17,24 +17,29 @@ export function putTree({ state, turn, commit }: ShardWork, asked: PutTree, from
   const { providers } = state;
   const { ask, providers: told, again = false } = asked;
   const root = (told[0] as ProviderSpec).id;
-  if (again && providers.has(root) && isAsTold(providers, told))
+  if (again && providers.has(root) && isAsTold(state, root, told))
     return turn.send(from, { type: 'tree-put', ask, root });
   const tree = withoutMoved(told, providers);
   const fault = treeFault(tree, providers);
   if (fault !== null) return turn.send(from, { type: 'tree-refused', ask, root, reason: fault });
   const isUnchanged =
-    tree.every((spec) => isSame(providers.get(spec.id)?.told, spec)) &&
-    toldNoMore(state, root, tree).every(({ provider, stays }) => stays && isEmptied(provider));
+    tree.every((spec) => isSame(providers.get(spec.id)?.told, spec)) && isNothingLeft(state, root, tree);
   if (!isUnchanged) commit({ type: 'tree', providers: tree, keepsOthers: true });
   turn.send(from, { type: 'tree-put', ask, root });
 }
 
 /** What a compute told before may have come after what it tells now. What others have taken away stays away. */
-function isAsTold(providers: PlacementState['providers'], tree: readonly ProviderSpec[]): boolean {
-  return tree.every((spec) => {
-    const told = providers.get(spec.id)?.told ?? null;
+function isAsTold(state: PlacementState, root: string, tree: readonly ProviderSpec[]): boolean {
+  const isSo = tree.every((spec) => {
+    const told = state.providers.get(spec.id)?.told ?? null;
     return told === null || isSame(told, spec);
   });
+  return isSo && isNothingLeft(state, root, tree);
+}
+
+/** Whether of what is told no more only that is there which has to stay, and nothing is left of it to give. */
+function isNothingLeft(state: PlacementState, root: string, tree: readonly ProviderSpec[]): boolean {
+  return toldNoMore(state, root, tree).every(({ provider, stays }) => stays && isEmptied(provider));
 }
 
 /** A tree without what callers have moved to other trees, where it is theirs, and without what would be below that. */

@@ -321,6 +321,33 @@ test('placement - a tree that is told again counts where what was told before it
   assert.equal(shard.state.providers.get('a')?.spec.traits, ['CUSTOM_NEW']);
 });
 
+test('placement - a tree that is told again takes away a device that is in it no more, be it that it came late or was held', () => {
+  const [root, gpu, other] = hostTree('a') as [ProviderSpec, ProviderSpec, ProviderSpec];
+  const now = [root, other];
+  const again = (shard: Shard) => shard.tell({ type: 'put-tree', ask: 4, providers: now, again: true });
+  const late = shardWith(now, hostTree('a'));
+  again(late);
+  assert.equal(
+    [...late.state.providers.keys()],
+    now.map(({ id }) => id),
+  );
+  assert.equal(again(late).records, []);
+
+  const shard = shardWith(hostTree('a'));
+  const held = { PGPU: 1 };
+  const claim = claimOf('c1', {
+    spec: { groups: [{ name: '', resources: held }], groupPolicy: 'none' },
+    allocations: [{ provider: gpu.id, group: '', resources: held }],
+  });
+  assert.is(refusalIn(shard.tell(claim)), null);
+  shard.tell(put(now));
+  assert.equal(again(shard).records, [], 'it stays while it is held');
+  shard.tell(release('c1'));
+  again(shard);
+  assert.not.ok(shard.state.providers.has(gpu.id), 'it has been given back');
+  assert.equal(replayed(actor, shard.entries), shard.stored());
+});
+
 test('placement - a host whose device a caller moved to another host is told without it, until it is back', () => {
   const shard = shardWith(hostTree('a'), hostTree('b'));
   const move = (id: string, parent: string) =>
