@@ -28,11 +28,15 @@ export function putTree({ state, turn, commit }: ShardWork, asked: PutTree, from
   turn.send(from, { type: 'tree-put', ask, root });
 }
 
-/** What a compute told before may have come after what it tells now. What others have taken away stays away. */
+/**
+ * What a compute told before may have come after what it tells now. What others have taken away stays away, or with the tree
+ * to which they moved it; what has come back from there is as it was when it went.
+ */
 function isAsTold(state: PlacementState, root: string, tree: readonly ProviderSpec[]): boolean {
   const isSo = tree.every((spec) => {
-    const told = state.providers.get(spec.id)?.told ?? null;
-    return told === null || isSame(told, spec);
+    const known = state.providers.get(spec.id);
+    if (known === undefined) return true;
+    return known.told === null ? known.root !== root : isSame(known.told, spec);
   });
   return isSo && isNothingLeft(state, root, tree);
 }

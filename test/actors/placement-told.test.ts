@@ -365,6 +365,23 @@ test('placement - a host whose device a caller moved to another host is told wit
   assert.equal(replayed(actor, shard.entries), shard.stored());
 });
 
+test('placement - a device that comes back from another host has what its compute told of it meanwhile', () => {
+  const shard = shardWith(hostTree('a'), hostTree('b'));
+  const move = (parent: string) =>
+    api(shard, { type: 'provider-update', id: 'a-gpu-1', name: 'a-gpu-1', parent, reparent: true });
+  move('b');
+  const [root, gpu, other] = hostTree('a') as [ProviderSpec, ProviderSpec, ProviderSpec];
+  const providers = [root, gpu, { ...other, inventories: { PGPU: inventoryOf({ total: 1 }) } }];
+  const again = () => shard.tell({ type: 'put-tree', ask: 4, providers, again: true });
+  shard.tell(put(providers));
+  assert.equal(again().records, []);
+  assert.equal(specOf(shard, other.id)?.inventories, other.inventories, 'while it is there it is as it was');
+  move('a');
+  again();
+  assert.is(specOf(shard, other.id)?.inventories.PGPU?.total, 1);
+  assert.equal(again().records, []);
+});
+
 // --- trees whose hosts do not come back
 
 const withdraw = (shard: Shard, root = 'a') => shard.tell({ type: 'withdraw-tree', ask: 3, root }, 'cell/c1');
