@@ -111,7 +111,7 @@ export interface ComputeState {
   providers: readonly ProviderSpec[];
   /** Those that placement has taken. */
   taken: readonly ProviderSpec[] | null;
-  /** Counts how often the driver told other providers than before. */
+  /** Counts how often the driver told other providers than before, from a number on that is this life's own. */
   changes: number;
   /** From when on the driver is asked again what the host has, and how often it has been. */
   looksAt: SteadyTime;
@@ -494,7 +494,7 @@ function receive(work: Work, message: ComputeMessage | Wake, from: Address): voi
       return destroy(work, message.instance, message.attempt, from);
     case 'tree-put':
       treeHeard(work, message);
-      if (state.phase === 'registering') enter(work, 'greeting');
+      if (state.phase === 'registering' && message.ask === state.changes) enter(work, 'greeting');
       return;
     case 'tree-withdrawn':
       return treeWithdrawn(work);
@@ -531,7 +531,8 @@ function newLife(incarnation: string): ComputeState {
     phase: 'describing',
     providers: [],
     taken: null,
-    changes: 0,
+    // What placement answers to an earlier life is no answer to this one.
+    changes: fnv1a(incarnation),
     looksAt: 0,
     looks: 0,
     metrics: null,

@@ -6,6 +6,7 @@ import * as assert from 'uvu/assert';
 import { compute } from '../../actors/compute/compute.ts';
 import type { ComputeBuild, ComputeMessage } from '../../actors/messages/compute.ts';
 import type { ProviderSpec } from '../../actors/messages/placement.ts';
+import { fnv1a } from '../../actors/routing.ts';
 import { bench, sentOf, type Turned, told } from '../support/turn.ts';
 
 const test = suite('compute');
@@ -27,7 +28,9 @@ const described = (running: { instance: string; attempt: number }[] = []): Compu
   providers: [PROVIDER],
   running,
 });
-const TREE_PUT: ComputeMessage = { type: 'tree-put', ask: 0, root: 'p1' };
+/** The number from which on this life counts what it tells. */
+const FIRST = fnv1a(LIFE);
+const TREE_PUT: ComputeMessage = { type: 'tree-put', ask: FIRST, root: 'p1' };
 const WELCOME: ComputeMessage = { type: 'welcome', incarnation: LIFE };
 
 /** A compute that is up. */
@@ -65,6 +68,7 @@ test('compute - it learns what it is, tells placement, then presents itself to i
   const on = bench(actor);
   assert.equal(told(on.first), [`describe to ${DRIVER}`]);
   assert.equal(told(on.tell(described(), DRIVER)), ['put-tree to placement/0']);
+  assert.equal(told(on.tell({ ...TREE_PUT, ask: 0 }, 'placement/0')), [], 'that was said to an earlier life');
   const greeted = on.tell(TREE_PUT, 'placement/0');
   const [presented] = sentOf(greeted, 'compute-up');
   assert.equal([presented?.to, presented?.message.provider, presented?.message.incarnation], [CELL, 'p1', LIFE]);
@@ -103,7 +107,7 @@ test('compute - once up it tells placement its tree again every five minutes, in
   assert.equal([again?.to, providers, isAgain], ['placement/0', [PROVIDER], true], 'until placement has heard');
   heard();
   assert.ok(untilTold() > 280_000);
-  on.tell({ type: 'tree-refused', ask: 0, root: 'p1', reason: 'no such class' }, 'placement/0');
+  on.tell({ type: 'tree-refused', ask: FIRST, root: 'p1', reason: 'no such class' }, 'placement/0');
   assert.equal(tellsIn(200_000), []);
 });
 
@@ -136,21 +140,21 @@ test('compute - once up it asks its driver every minute what the host has, and t
   on.tell(TREE_PUT, 'placement/0');
   assert.equal(read({ ...PROVIDER }), [], 'the same');
   const gpu: ProviderSpec = { ...PROVIDER, id: 'p2', name: 'gpu', parent: 'p1' };
-  assert.equal(read(PROVIDER, gpu), [{ type: 'put-tree', ask: 1, providers: [PROVIDER, gpu] }]);
-  answered('tree-put', 1);
+  assert.equal(read(PROVIDER, gpu), [{ type: 'put-tree', ask: FIRST + 1, providers: [PROVIDER, gpu] }]);
+  answered('tree-put', FIRST + 1);
   assert.is(tellsIn(20_000), 0);
-  answered('tree-put', 0);
+  answered('tree-put', FIRST);
   const [late] = on.pass(5_001).flatMap((turned) => sentOf(turned, 'put-tree'));
-  const anew = { type: 'put-tree', ask: 1, providers: [PROVIDER, gpu] };
+  const anew = { type: 'put-tree', ask: FIRST + 1, providers: [PROVIDER, gpu] };
   assert.equal(late?.message, anew, 'what was told before may have come after it');
-  answered('tree-put', 1);
+  answered('tree-put', FIRST + 1);
   assert.is(tellsIn(20_000), 0);
   assert.equal(read(gpu, PROVIDER), [], 'in another order');
   assert.is(read(PROVIDER).length, 1);
-  answered('tree-refused', 2);
+  answered('tree-refused', FIRST + 2);
   assert.is(tellsIn(20_000), 0);
-  assert.equal(read(PROVIDER), [{ type: 'put-tree', ask: 2, providers: [PROVIDER] }], 'it may be taken now');
-  answered('tree-put', 2);
+  assert.equal(read(PROVIDER), [{ type: 'put-tree', ask: FIRST + 2, providers: [PROVIDER] }], 'it may be taken now');
+  answered('tree-put', FIRST + 2);
   assert.equal(read(PROVIDER), []);
 });
 
@@ -199,7 +203,7 @@ test('compute - a driver that cannot describe its host, and a tree that is refus
   on.tell({ type: 'describe-failed', reason: 'no such device' }, DRIVER);
   assert.ok(on.pass(5_000).flatMap(told).includes(`describe to ${DRIVER}`));
   on.tell(described(), DRIVER);
-  const refused = on.tell({ type: 'tree-refused', ask: 0, root: 'p1', reason: 'it is told twice' }, 'placement/0');
+  const refused = on.tell({ type: 'tree-refused', ask: FIRST, root: 'p1', reason: 'it is told twice' }, 'placement/0');
   assert.equal(refused.events[0]?.topic, ['cell', 'c1', 'host', 'h1', 'tree-refused']);
   assert.equal(told(refused), [`refused to ${DRIVER}`], 'whoever runs it is to read of it');
   assert.ok(on.pass(5_000).flatMap(told).includes('put-tree to placement/0'));
