@@ -28,6 +28,12 @@ export interface NatsLink {
   /** Resolves when a server is there, or the connection is closed. */
   back(): Promise<void>;
   flush(): Promise<void>;
+  /**
+   * Has `ended` told when the server, set up anew, ends what is heard of a subject in a queue group: it does not say in
+   * which one, and the client takes note of it only for who is in none.
+   * @returns What takes that back.
+   */
+  whenEnded(subject: string, ended: (error: CellwrightError) => void): () => void;
   /** Resolves when the connection is closed for good, with the reason unless `close` was called. */
   readonly closed: Promise<CellwrightError | undefined>;
   close(): Promise<void>;
@@ -39,7 +45,14 @@ export interface NatsLinkOptions extends Pick<NatsOptions, 'maxUnsentMessages' |
   /** Told of all but its end; must not throw. */
   readonly tell: (status: NatsStatus) => void;
   /** Told of a subject on which the server does not let this user publish. */
-  readonly onForbidden: (subject: string) => void;
+  readonly onForbiddenToPublish: (subject: string) => void;
+}
+
+/** What a server says that it forbids. */
+interface Forbidden {
+  readonly operation: string;
+  readonly subject: string;
+  readonly queue?: string;
 }
 
 /** How long whoever closes waits for the server, ms, unless told otherwise. */
@@ -52,7 +65,7 @@ const MOST_TOLD = 1_000;
 const USUAL_MAX_PAYLOAD = 1024 * 1024;
 
 export function natsLink(connection: NatsConnection, options: NatsLinkOptions): NatsLink {
-  const { clock, report, tell, onForbidden } = options;
+  const { clock, report, tell, onForbiddenToPublish } = options;
   const { maxUnsentMessages = 10_000, maxUnsentBytes = 8 * 1024 * 1024, closeTimeoutMs = CLOSE_TIMEOUT_MS } = options;
   const commands = natsCommands(connection, clock);
   const unsent = unsentQueue({ maxMessages: maxUnsentMessages, maxBytes: maxUnsentBytes });
@@ -120,6 +133,15 @@ export function natsLink(connection: NatsConnection, options: NatsLinkOptions): 
     report(error, what);
   };
 
+  const listeners = new Map<string, Set<(error: CellwrightError) => void>>();
+
+  const onForbidden = ({ operation, subject, queue }: Forbidden): void => {
+    const error = permissionError(operation, subject);
+    if (operation === 'publish') onForbiddenToPublish(subject);
+    else if (queue === undefined) for (const ended of [...(listeners.get(subject) ?? [])]) ended(error);
+    tellRefused(error, subject);
+  };
+
   const onStatus = ({ type, data, permissionContext }: Status): void => {
     const server = String(data);
     if (type === Events.Disconnect) {
@@ -136,9 +158,7 @@ export function natsLink(connection: NatsConnection, options: NatsLinkOptions): 
     } else if (type === Events.LDM) {
       tell({ type: 'lame-duck', server });
     } else if (type === Events.Error && permissionContext !== undefined) {
-      const { operation, subject } = permissionContext;
-      if (operation === 'publish') onForbidden(subject);
-      tellRefused(permissionError(operation, subject), subject);
+      onForbidden(permissionContext);
     } else if (type === Events.Error) {
       const said = server === ErrorCode.ProtocolError ? lastRefusal(connection) : undefined;
       tellRefused(busError(Object.assign(new Error(said ?? server), { code: server }), 'connection'), 'connection');
@@ -183,6 +203,14 @@ export function natsLink(connection: NatsConnection, options: NatsLinkOptions): 
         }
         if (!connected) await woken;
       }
+    },
+    whenEnded(subject, ended) {
+      const others = listeners.get(subject) ?? new Set();
+      listeners.set(subject, others.add(ended));
+      return () => {
+        others.delete(ended);
+        if (others.size === 0 && listeners.get(subject) === others) listeners.delete(subject);
+      };
     },
     close() {
       closing ??= (async () => {

@@ -105,7 +105,7 @@ export async function connectNats(options: NatsOptions): Promise<NatsBus> {
       clock,
       report,
       tell: (status) => tellOf(connection, status),
-      onForbidden: (subject) => requests?.forbidden(subject),
+      onForbiddenToPublish: (subject) => requests?.forbidden(subject),
     });
   };
   const isLooped = options.loopback === true;
@@ -287,28 +287,37 @@ function natsBus({ main, echo, requests, report, tell, clock, inboxPrefix, close
       let subscribed: Subscription;
       let isOver = false;
       let again: Timer | undefined;
+      const forbidden = (error: Error): void => {
+        guarded(() => onForbidden?.(busError(error, subject)))(error, subject);
+        cancel(again);
+        if (!isOver) again = afterPause(() => (subscribed = begin()));
+      };
       const callback = (error: Error | null, message: Msg): void => {
         if (error !== null) {
           // What the server forbids is reported where its status comes in.
           if (!isPermissionViolation(error)) report(busError(error, subject), subject);
-          else {
-            guarded(() => onForbidden?.(busError(error, subject)))(error, subject);
-            if (!isOver) again = afterPause(() => (subscribed = begin()));
-          }
+          else forbidden(error);
         } else if (!isNoResponders(message)) handle(received(message));
         else if (onUnheard !== undefined) safely(() => onUnheard(message.subject))(received(message));
       };
       // Only the connection that publishes a question is told that nobody heard it.
       const isMain = isLooped || onUnheard !== undefined;
-      const { connection } = isMain ? main : echo;
+      const link = isMain ? main : echo;
+      const { connection } = link;
       const begin = () => connection.subscribe(subject, queue === undefined ? { callback } : { callback, queue });
       try {
         subscribed = begin();
         const looped = isMain ? loopback?.subscribe(subject, handle) : undefined;
         const asker: Listener | null = onUnheard === undefined ? null : { subject, queue: undefined, order: 0 };
         if (asker !== null) askers.add(asker);
+        const ended = (error: CellwrightError): void => {
+          subscribed.unsubscribe();
+          forbidden(error);
+        };
+        const leave = queue === undefined ? undefined : link.whenEnded(subject, ended);
         return {
           unsubscribe() {
+            leave?.();
             if (asker !== null) askers.remove(asker);
             looped?.unsubscribe();
             isOver = true;
@@ -360,8 +369,11 @@ function natsBus({ main, echo, requests, report, tell, clock, inboxPrefix, close
         const looped = (isLooped ? endpoints : []).map((endpoint) =>
           loopback?.subscribe(endpoint.subject, safely(answering(endpoint))),
         );
+        const ended = (error: CellwrightError) => void begun.stop(error);
+        const heard = endpoints.map((endpoint) => link.whenEnded(endpoint.subject, ended));
         leave = () => {
           for (const each of looped) each?.leave();
+          for (const each of heard) each();
         };
         void begun.stopped.then((error) => {
           leave();

@@ -2,16 +2,19 @@
 // that other tools find.
 
 import { getEventListeners, once } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { type AddressInfo, createConnection, createServer, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { basename, join } from 'node:path';
 import { format } from 'node:util';
 import * as fc from 'fast-check';
 import { connect } from 'nats';
 import pino from 'pino';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import type { Bus } from '../../runtime/bus/bus.ts';
+import type { Bus, BusMessage } from '../../runtime/bus/bus.ts';
 import { memoryBus } from '../../runtime/bus/memory.ts';
-import { connectNats } from '../../runtime/bus/nats.ts';
+import { connectNats, type NatsBus } from '../../runtime/bus/nats.ts';
 import type { NatsStatus } from '../../runtime/bus/nats-options.ts';
 import { clientOf } from '../../runtime/client.ts';
 import { type CellwrightError, TimeoutError } from '../../runtime/errors.ts';
@@ -646,6 +649,65 @@ test('bus NATS - what the server forbade to hear is heard again once it is allow
       await Promise.all([bus.close(), other.close()]);
       await server.stop();
     }
+  }
+});
+
+test('bus NATS - what a server that reads its configuration anew forbids, and later allows, is heard again in a queue group too', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'cellwright-test-'));
+  const file = join(folder, 'users.conf');
+  const allow = (subjects: string) =>
+    writeFile(file, `authorization { users: [{ user: one, password: one, permissions: { subscribe: ${subjects} } }] }`);
+  await allow('">"');
+  const config = `no_auth_user: one\ninclude "../${basename(folder)}/users.conf"`;
+  const server = await startNatsServer({ jetstream: false, config });
+  const reloaded = async (subjects: string) => {
+    await allow(subjects);
+    process.kill(server.pid, 'SIGHUP');
+  };
+  const system = systemClock();
+  const clock = { ...system, after: (ms: number, wake: () => void) => system.after(ms / 20, wake) };
+  const buses: NatsBus[] = [];
+  try {
+    for (const loopback of [false, true]) {
+      const bus = await connectNats({ servers: server.url, name: 'bus', clock, loopback, onError() {} });
+      const other = await connectNats({ servers: server.url, name: 'other', onError() {} });
+      buses.push(bus, other);
+      const handler = ({ reply }: BusMessage) => bus.publish(reply as string, EMPTY);
+      const endpoints = [{ name: 'a', subject: 'cw.a', queue: 'here', handler }];
+      await bus.serve({ name: 'role', description: 'a role', version: '1.0.0', metadata: {}, endpoints, loopback });
+      const told: string[] = [];
+      const onForbidden = ({ message }: CellwrightError) => void told.push(message);
+      bus.subscribe('cw.b', handler, { queue: 'here', onForbidden, loopback });
+      const late: string[] = [];
+      const givenUp = bus.subscribe('cw.b', ({ subject }) => late.push(subject), { queue: 'gone', loopback });
+      await bus.flush();
+      const isAnswered = (subject: string) =>
+        other.request(subject, EMPTY, { timeoutMs: 1_000 }).then(
+          () => true,
+          () => false,
+        );
+      const untilAnswered = async (isIt: boolean) => {
+        const deadline = Date.now() + 30_000;
+        for (const subject of ['cw.a', 'cw.b']) {
+          while ((await isAnswered(subject)) !== isIt) assert.ok(Date.now() < deadline, `'${subject}': ${isIt}`);
+        }
+      };
+      await untilAnswered(true);
+      await reloaded('["_INBOX.>", "$SRV.>"]');
+      await untilAnswered(false);
+      await until('who subscribed is told', () => told.length > 0);
+      assert.is(told[0], "the server does not allow this user to subscribe to 'cw.b'");
+      givenUp.unsubscribe();
+      late.length = 0;
+      await reloaded('">"');
+      await untilAnswered(true);
+      await bus.flush();
+      assert.equal(late, [], 'who has given up hears no more');
+    }
+  } finally {
+    await Promise.all(buses.map((bus) => bus.close()));
+    await server.stop();
+    await rm(folder, { recursive: true, force: true });
   }
 });
 
