@@ -61,6 +61,8 @@ export const CLOSE_TIMEOUT_MS = 5_000;
 const TOLD_AGAIN_AFTER_MS = 60_000;
 /** Of so many that it refuses is kept in mind that they were told. */
 const MOST_TOLD = 1_000;
+/** By which one service is found, with its id in the end: each that is begun anew has another. */
+const OF_ONE_SERVICE = /('\$SRV\.[^.']+\.[^.']+)\.[^.']+/;
 /** What a server has unless it says otherwise. */
 const USUAL_MAX_PAYLOAD = 1024 * 1024;
 
@@ -125,11 +127,11 @@ export function natsLink(connection: NatsConnection, options: NatsLinkOptions): 
 
   const told = new Map<string, number>();
   const tellRefused = (error: CellwrightError, what: string): void => {
-    const { message } = error;
+    const same = error.message.replace(OF_ONE_SERVICE, '$1.*');
     const at = clock.monotonic();
-    if (at - (told.get(message) ?? Number.NEGATIVE_INFINITY) < TOLD_AGAIN_AFTER_MS) return;
+    if (at - (told.get(same) ?? Number.NEGATIVE_INFINITY) < TOLD_AGAIN_AFTER_MS) return;
     if (told.size >= MOST_TOLD) told.clear();
-    told.set(message, at);
+    told.set(same, at);
     report(error, what);
   };
 

@@ -188,7 +188,9 @@ function natsBus({ main, echo, requests, report, tell, clock, inboxPrefix, close
 
   /** What is to be asked of the server again. */
   const pauses = new Set<Timer>();
-  const afterPause = (work: () => void): Timer => {
+  const afterPause = (work: () => void): Timer | undefined => {
+    // Whatever the server still says while it is left.
+    if (closing !== undefined) return undefined;
     const timer = clock.after(FORBIDDEN_PAUSE_MS, () => {
       pauses.delete(timer);
       if (closing === undefined && !connection.isClosed()) work();
@@ -380,8 +382,10 @@ function natsBus({ main, echo, requests, report, tell, clock, inboxPrefix, close
           if (error && closing === undefined && !connection.isClosed()) failed(error);
         });
       };
-      const failed = (error: unknown): void => {
-        report(busError(error, name), name);
+      const failed = (failure: unknown): void => {
+        const error = busError(failure, name);
+        // What the server forbids is reported where its status comes in, and there not each time.
+        if (error.code !== 'permission-denied') report(error, name);
         if (!isOver) again = afterPause(() => void begin().catch(failed));
       };
       await begin();

@@ -569,6 +569,55 @@ test('bus NATS - why a server takes no more connections or subscriptions is told
   });
 });
 
+test('bus NATS - that what is served is forbidden is reported once, however often the server is asked again', async () => {
+  await withServer({ config: USERS }, async (_, connect) => {
+    const system = systemClock();
+    let asked = 0;
+    const after = (ms: number, wake: () => void) =>
+      system.after(ms / 100, () => {
+        asked += ms === 5_000 ? 1 : 0;
+        wake();
+      });
+    const errors: string[] = [];
+    const onError = (error: unknown) => errors.push((error as Error).message);
+    const bus = await connect({ user: 'cell', pass: 'secret', clock: { ...system, after }, onError });
+    const endpoints = [{ name: 'a', subject: 'other.a', handler() {} }];
+    await bus.serve({ name: 'role', description: 'a role', version: '1.0.0', metadata: {}, endpoints });
+    await until('the server is asked again and again', () => asked > 5);
+    const subjects = errors.map((message) => /'(.*)'$/.exec(message)?.[1]?.replace(/\.[A-Z0-9]{22}$/, '.id'));
+    const found = ['PING', 'STATS', 'INFO'].flatMap((verb) =>
+      ['', '.role', '.role.id'].map((of) => `$SRV.${verb}${of}`),
+    );
+    assert.equal(subjects, [...found, 'other.a']);
+  });
+});
+
+test('bus NATS - what is forbidden while the bus is closed leaves no timer behind', async () => {
+  await withServer({ config: USERS }, async (_, connect) => {
+    const system = systemClock();
+    const pending = new Set<object>();
+    const after = (ms: number, wake: () => void) => {
+      const timer = system.after(ms, () => {
+        pending.delete(timer);
+        wake();
+      });
+      pending.add(timer);
+      return {
+        cancel() {
+          pending.delete(timer);
+          timer.cancel();
+        },
+      };
+    };
+    const bus = await connect({ user: 'cell', pass: 'secret', clock: { ...system, after }, onError() {} });
+    const told: unknown[] = [];
+    bus.subscribe('other.a', () => {}, { onForbidden: (error) => told.push(error) });
+    await bus.close();
+    assert.is(told.length, 1);
+    assert.is(pending.size, 0);
+  });
+});
+
 test('bus NATS - whoever subscribes is told that the server forbids it, before what follows is answered', async () => {
   await withServer({ config: USERS }, async (_, connect) => {
     const bus = await connect({ user: 'cell', pass: 'secret', onError: () => {} });
