@@ -4,11 +4,12 @@
 import Type from 'typebox';
 import type { Address } from '../../actors/actor.ts';
 import type { NatsBus } from '../bus/nats.ts';
-import { busError } from '../bus/nats-errors.ts';
+import { busError, jetStreamCodeOf } from '../bus/nats-errors.ts';
 import { decode, encodeJson } from '../codec.ts';
 import { checkOf } from '../schemas.ts';
 import type { Subjects } from '../subjects.ts';
 import { firstUnlike, joined, type Range } from './strays.ts';
+import { ACCOUNT_IS_FULL } from './writer.ts';
 
 export interface MadeJournals {
   /** Whether the journal of an owner was ever made. */
@@ -69,6 +70,19 @@ export function madeJournals({ bus, subjects, replicas }: MadeJournalsOptions): 
     }
   }
 
+  /** An account without room keeps what there was: a server of version 2.9 removes that before it refuses what is larger. */
+  async function replace(key: string, note: Uint8Array): Promise<void> {
+    const notes = await bucket();
+    const before = await notes.get(key);
+    try {
+      await notes.put(key, note);
+    } catch (error) {
+      const isLost = before?.operation === 'PUT' && jetStreamCodeOf(error) === ACCOUNT_IS_FULL;
+      if (isLost) await notes.put(key, before.value);
+      throw error;
+    }
+  }
+
   async function has(owner: Address): Promise<boolean> {
     if (noted.has(owner)) return true;
     const stored = await (await bucket()).get(keyOf(owner));
@@ -93,7 +107,7 @@ export function madeJournals({ bus, subjects, replicas }: MadeJournalsOptions): 
       const known = await kept(owner);
       const all = remember(known);
       if (all.every((range) => firstUnlike(known, range) === null)) return;
-      await (await bucket()).put(keyOf(owner), encodeJson({ v: 1, strays: all }));
+      await replace(keyOf(owner), encodeJson({ v: 1, strays: all }));
     },
     howToAllow: (owner, strays) =>
       `nats kv put ${subjects.deployment} ${keyOf(owner)} '${JSON.stringify({ v: 1, strays })}'`,

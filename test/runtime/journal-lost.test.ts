@@ -10,6 +10,7 @@ import { connectNats, type NatsBus } from '../../runtime/bus/nats.ts';
 import type { CellwrightError } from '../../runtime/errors.ts';
 import { jetStreamJournals } from '../../runtime/journal/jetstream.ts';
 import type { Journal, Journals } from '../../runtime/journal/journal.ts';
+import { madeJournals } from '../../runtime/journal/made.ts';
 import { readStream } from '../../runtime/journal/reading.ts';
 import type { NatsServerOptions } from '../../runtime/nats-server/options.ts';
 import { type NatsServer, startNatsServer } from '../../runtime/nats-server/server.ts';
@@ -311,6 +312,32 @@ test(
     await waiting;
     await append(journal, { n: 5 });
     assert.equal(await numbersIn(process()<Noted>(OWNER)), [1, 2, 3, 4, 5]);
+  }),
+);
+
+test(
+  'journal-lost - that there was a journal is known also where an account has no room to note more of it',
+  inFullAccount(async ({ bus, streams }) => {
+    const fill = async (size: number): Promise<{ seq: number; error?: unknown }> => {
+      const { data } = await bus.request('filler', new Uint8Array(size), { timeoutMs: 5_000 });
+      return JSON.parse(Buffer.from(data).toString());
+    };
+    // The largest that is taken leaves no room at all.
+    let [taken, refused] = [0, 10_000];
+    while (refused - taken > 1) {
+      const size = Math.floor((taken + refused) / 2);
+      const { seq, error } = await fill(size);
+      if (error === undefined) await streams.deleteMessage('filler', seq);
+      if (error === undefined) taken = size;
+      else refused = size;
+    }
+    await fill(taken);
+    const made = () => madeJournals({ bus, subjects: subjectsOf('cw'), replicas: 1 });
+    assert.ok(await made().has(OWNER));
+    await made()
+      .noteStrays(OWNER, [[5, 8]])
+      .catch(() => {});
+    assert.ok(await made().has(OWNER));
   }),
 );
 
