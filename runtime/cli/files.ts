@@ -5,8 +5,10 @@ import {
   closeSync,
   constants,
   existsSync,
+  lstatSync,
   openSync,
   readFileSync,
+  readlinkSync,
   realpathSync,
   rmSync,
   statSync,
@@ -74,17 +76,21 @@ export function checkApart(
   }
 }
 
-/** Whether two paths lead to one file, by whatever links; of one that is not there yet, by those of its folder. */
+/** Whether two paths lead to one file, by whatever links, also where it is not there yet. */
 function isSameFile(one: string, other: string): boolean {
-  if (resolve(one) === resolve(other) || inRealFolder(one) === inRealFolder(other)) return true;
+  if (resolve(one) === resolve(other) || realPathOf(one) === realPathOf(other)) return true;
   const [known, there] = [one, other].map((path) => statSync(path, { throwIfNoEntry: false }));
   return known !== undefined && known.dev === there?.dev && known.ino === there.ino;
 }
 
-function inRealFolder(file: string): string {
-  const path = resolve(file);
-  const folder = dirname(path);
-  return join(existsSync(folder) ? realpathSync(folder) : folder, basename(path));
+/** Links in a circle lead nowhere, as whoever writes finds out. */
+const MOST_LINKS = 40;
+
+function realPathOf(file: string, links = 0): string {
+  const folder = dirname(resolve(file));
+  const path = join(existsSync(folder) ? realpathSync(folder) : folder, basename(resolve(file)));
+  const isLink = lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true;
+  return isLink && links < MOST_LINKS ? realPathOf(resolve(dirname(path), readlinkSync(path)), links + 1) : path;
 }
 
 /** @throws CellwrightError `unwritable` with the flag as its field. */

@@ -194,6 +194,9 @@ test('files - none is written over another, by whatever name', () => {
   const byLink = { json: absent, plot: join(linked, 'absent.json') };
   assert.throws(() => checkApart({ nodes }, byLink), /--json and --plot name the same file/);
   checkApart({ nodes }, { json: absent, plot: join(linked, 'other.json') });
+  const leading = join(folder, 'leading');
+  symlinkSync('absent.json', leading);
+  assert.throws(() => checkApart({ nodes }, { json: leading, plot: byLink.plot }), /--json and --plot name the same/);
 });
 
 test('terminal - words of others break no line and move no cursor', () => {
