@@ -144,7 +144,7 @@ async function used(
   const serverAfter = serverUsage();
   const ofServer = serverBefore === null || serverAfter === null ? [] : ([[serverBefore, serverAfter]] as const);
   const { builds, perSecond, p50Ms, p99Ms } = outcome;
-  const note = `p50 ${p50Ms.toFixed(1)} ms, p99 ${p99Ms.toFixed(1)} ms`;
+  const note = `p50 ${p50Ms.toFixed(1)} ms, p99 ${p99Ms.toFixed(1)} ms${overloadedWords(outcome)}`;
   const beside = server === undefined ? manySteps(limits) : storing(limits, inFlight);
   const of = `builds ${where}, ${name}`;
   report({ name: of, value: perSecond, unit: 'a second', note, beside });
@@ -195,17 +195,19 @@ async function atPace(
   await steadily(load('warmsteady'), { perSecond, forMs: WARM_UP_MS });
   const outcome = await steadily(load('steady'), { perSecond, forMs: STEADY_FOR_MS });
   watch.stop();
-  const { turnedAway } = outcome;
   const beside = aRequest(limits);
-  const overloaded = turnedAway === 0 ? '' : `; ${turnedAway} turned away: the machine was much slower than before`;
   for (const [which, value] of [
     ['p50', outcome.p50Ms],
     ['p99', outcome.p99Ms],
   ] as const) {
     const name = share === undefined ? `builds ${where} ${pace}, ${which}` : `builds ${where}, ${which}`;
-    const note = `${share === undefined ? 'steady' : `${pace}, ${share}`}${overloaded}`;
+    const note = `${share === undefined ? 'steady' : `${pace}, ${share}`}${overloadedWords(outcome)}`;
     report({ name, value, unit: 'ms', note, beside });
   }
+}
+
+function overloadedWords({ turnedAway }: Outcome): string {
+  return turnedAway === 0 ? '' : `; ${turnedAway} turned away: the machine was much slower than before`;
 }
 
 async function memoryOfBuilds({ where, bus, fleet, report, limits }: Measured): Promise<void> {

@@ -14,7 +14,7 @@ export interface Outcome {
   readonly perSecond: number;
   readonly p50Ms: number;
   readonly p99Ms: number;
-  /** Requests that were turned away, because what was asked is more than can be done: they count as the slowest. */
+  /** How often requests were turned away, because what was asked is more than can be done. */
   readonly turnedAway: number;
 }
 
@@ -83,17 +83,21 @@ export async function closedLoop(
   const end = begun + forMs;
   let asked = 0;
   let built = 0;
+  let turnedAway = 0;
+  const onTurnedAway = () => {
+    turnedAway += 1;
+  };
   await Promise.all(
     Array.from({ length: inFlight }, async () => {
       while (performance.now() < end && asked * count < total) {
         const resources = resourcesOf(asked, sizes);
-        tookMs.push(await once(client, watch, `${label}x${asked++}`, count, resources));
+        tookMs.push(await once(client, watch, `${label}x${asked++}`, count, resources, onTurnedAway));
         built += count;
         onBuilt(built);
       }
     }),
   );
-  return outcomeOf(tookMs, count, begun);
+  return { ...outcomeOf(tookMs, count, begun), turnedAway };
 }
 
 /** Asks at a steady pace, however long the answers take: a build is timed from when it was due. */
@@ -106,7 +110,7 @@ export async function steadily(
   const underWay: Promise<void>[] = [];
   let turnedAway = 0;
   const isTurnedAway = (error: unknown) => {
-    if (!(error instanceof CellwrightError) || !error.retryable) throw error;
+    insistPassing(error);
     turnedAway += 1;
     return BUILT_WITHIN_MS;
   };
@@ -124,12 +128,19 @@ export async function steadily(
   return { ...outcomeOf(tookMs, 1, begun), turnedAway };
 }
 
+/** @throws What asking again would not help. */
+function insistPassing(error: unknown): asserts error is CellwrightError {
+  if (!(error instanceof CellwrightError) || !error.retryable) throw error;
+}
+
+/** @param onTurnedAway Told of each time that it is to be asked again, which it is; default: it fails. */
 async function once(
   client: Client,
   watch: Watch,
   id: string,
   count: number,
   resources: Readonly<Record<string, number>> = ASKED.resources,
+  onTurnedAway?: () => void,
 ): Promise<number> {
   const begun = performance.now();
   const active = watch.active(id, count);
@@ -137,7 +148,17 @@ async function once(
     throw new Error(`the builds of '${id}' are not active after ${BUILT_WITHIN_MS} ms`);
   }, BUILT_WITHIN_MS);
   try {
-    await client.build({ id, count, ...ASKED, resources });
+    for (;;) {
+      try {
+        await client.build({ id, count, ...ASKED, resources });
+        break;
+      } catch (error) {
+        if (onTurnedAway === undefined) throw error;
+        insistPassing(error);
+        onTurnedAway();
+        await new Promise((resolve) => setTimeout(resolve, error.retryAfterMs ?? 0));
+      }
+    }
     await active;
   } finally {
     clearTimeout(late);
