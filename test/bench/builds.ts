@@ -172,8 +172,8 @@ function processorTime(of: string, processes: readonly BeforeAndAfter[], builds:
   const each = processes.map(([before, after]) => (after.cpuUs - before.cpuUs) / builds);
   const note = PROCESSES[each.length]?.map((whose, part) => `${Math.round(each[part] as number)} of ${whose}`);
   const value = each.reduce((sum, one) => sum + one, 0);
-  const name = `${of}: processor time for each build`;
-  return { name, value, unit: 'us', beside: aStep(limits), ...present({ note: note?.join(' + ') }) };
+  const name = `processor time of ${of}`;
+  return { name, value, unit: 'us a build', beside: aStep(limits), ...present({ note: note?.join(' + ') }) };
 }
 
 /** The latency at a steady pace. */
