@@ -204,7 +204,8 @@ function inventoryRead(work: Work, providers: readonly ProviderSpec[]): void {
 function lookAgain(work: Work): void {
   const { settings, state, turn } = work;
   turn.send(settings.toDriver, { type: 'read-inventory' });
-  state.looksAt = turn.steady + settings.inventoryEveryMs;
+  // From when it was due, not from when it came: after a heartbeat that was a few ms late it would wait for one more.
+  state.looksAt = Math.max(state.looksAt, turn.steady - settings.heartbeatMs) + settings.inventoryEveryMs;
   state.looks += 1;
   if (state.looks % LOOKS_UNTIL_TOLD !== 0) return;
   forgetOld(work);

@@ -126,6 +126,19 @@ test('compute - told that its tree was withdrawn it tells it at once, and until 
   assert.ok(told(early.tell(WELCOME, CELL)).includes('put-tree to placement/0'));
 });
 
+test('compute - a heartbeat that is late does not put off by another one when the driver is asked what the host has', () => {
+  const on = desk();
+  let asks = 0;
+  for (let beat = 0; beat < 720; beat += 1) {
+    on.now += (on.wakes.get('come-up') as number) - on.steady + ((beat * 7) % 5);
+    asks += on.pass(0).flatMap((turned) => sentOf(turned, 'read-inventory')).length;
+  }
+  assert.ok(asks >= 59, `${asks} times in an hour`);
+  on.now += 3_600_000;
+  asks = on.pass(20_000).flatMap((turned) => sentOf(turned, 'read-inventory')).length;
+  assert.is(asks, 1, 'what was missed is not made up for');
+});
+
 test('compute - once up it asks its driver every minute what the host has, and tells placement what is other than before', () => {
   const on = desk();
   const asksIn = (ms: number) => on.pass(ms).flatMap((turned) => sentOf(turned, 'read-inventory')).length;
