@@ -79,8 +79,17 @@ export function checkApart(
 /** Whether two paths lead to one file, by whatever links, also where it is not there yet. */
 function isSameFile(one: string, other: string): boolean {
   if (resolve(one) === resolve(other) || realPathOf(one) === realPathOf(other)) return true;
-  const [known, there] = [one, other].map((path) => statSync(path, { throwIfNoEntry: false }));
+  const [known, there] = [one, other].map((path) => reached(() => statSync(path)));
   return known !== undefined && known.dev === there?.dev && known.ino === there.ino;
+}
+
+/** Nothing where it is not there or cannot be got at: whoever opens it says why. */
+function reached<Found>(look: () => Found): Found | undefined {
+  try {
+    return look();
+  } catch {
+    return undefined;
+  }
 }
 
 /** Links in a circle lead nowhere, as whoever writes finds out. */
@@ -89,7 +98,7 @@ const MOST_LINKS = 40;
 function realPathOf(file: string, links = 0): string {
   const folder = dirname(resolve(file));
   const path = join(existsSync(folder) ? realpathSync(folder) : folder, basename(resolve(file)));
-  const isLink = lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true;
+  const isLink = reached(() => lstatSync(path))?.isSymbolicLink() === true;
   return isLink && links < MOST_LINKS ? realPathOf(resolve(dirname(path), readlinkSync(path)), links + 1) : path;
 }
 

@@ -197,6 +197,12 @@ test('files - none is written over another, by whatever name', () => {
   const leading = join(folder, 'leading');
   symlinkSync('absent.json', leading);
   assert.throws(() => checkApart({ nodes }, { json: leading, plot: byLink.plot }), /--json and --plot name the same/);
+  const circle = join(folder, 'circle');
+  symlinkSync('circle', circle);
+  for (const unreachable of [circle, join(nodes, 'below')]) {
+    checkApart({ nodes }, { json: unreachable });
+    assert.throws(() => checkWritable('json', unreachable), /^--json: '.*' cannot be written: /, 'that is said there');
+  }
 });
 
 test('terminal - words of others break no line and move no cursor', () => {
