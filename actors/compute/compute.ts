@@ -519,6 +519,8 @@ function receive(work: Work, message: ComputeMessage | Wake, from: Address): voi
       return retry(work, readWake(message.id)[1]);
     case 'tree-refused':
       treeHeard(work, message);
+      // Of what was told before, or by an earlier life, nobody needs to know any more.
+      if (message.ask !== state.changes) return;
       turn.send(settings.toDriver, { type: 'refused', reason: message.reason });
       return tell(work, 'tree-refused', message.reason, 'put-tree');
     default:

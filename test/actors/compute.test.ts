@@ -216,7 +216,11 @@ test('compute - a driver that cannot describe its host, and a tree that is refus
   on.tell({ type: 'describe-failed', reason: 'no such device' }, DRIVER);
   assert.ok(on.pass(5_000).flatMap(told).includes(`describe to ${DRIVER}`));
   on.tell(described(), DRIVER);
-  const refused = on.tell({ type: 'tree-refused', ask: FIRST, root: 'p1', reason: 'it is told twice' }, 'placement/0');
+  const refuse = (ask: number) =>
+    on.tell({ type: 'tree-refused', ask, root: 'p1', reason: 'it is told twice' }, 'placement/0');
+  const before = refuse(0);
+  assert.equal([told(before), before.events], [[], []], 'that was said to an earlier life');
+  const refused = refuse(FIRST);
   assert.equal(refused.events[0]?.topic, ['cell', 'c1', 'host', 'h1', 'tree-refused']);
   assert.equal(told(refused), [`refused to ${DRIVER}`], 'whoever runs it is to read of it');
   assert.ok(on.pass(5_000).flatMap(told).includes('put-tree to placement/0'));
