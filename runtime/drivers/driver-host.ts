@@ -71,8 +71,10 @@ class DrivenHost implements DriverHost {
   #isReadingInventory = false;
   /** How often it was to say what the host has while it still found out. */
   #unread = 0;
-  /** Why placement refused the host the last time. */
+  /** Why placement refused the host the last time, as far as it has not taken it since. */
   #refusal: string | undefined;
+  /** Whether it has refused it since it was last read what the host has. */
+  #isRefused = false;
   /** Of what it is asked again and again: why it did not answer the last time. */
   readonly #failures = new Map<Regular, string>();
   #isListing = false;
@@ -191,6 +193,9 @@ class DrivenHost implements DriverHost {
     const answers = [asked(() => this.#driver.inventory()), asked(() => this.#driver.capabilities())] as const;
     try {
       const [tree, traits] = await Promise.all(answers);
+      // What is refused is told again each time: where nobody refused it since the last, it has been taken.
+      if (!this.#isRefused) this.#refusal = undefined;
+      this.#isRefused = false;
       this.#sayChecked({ type: 'inventory-read', providers: this.#providersOf(tree, traits) });
       this.#failures.delete('the inventory');
     } catch (error) {
@@ -211,8 +216,12 @@ class DrivenHost implements DriverHost {
     this.#say({ type: 'describe-failed', reason: faultOf(error) });
   }
 
-  /** Nobody places anything on the host until whoever runs it has mended it; the compute tells placement again. */
+  /**
+   * Until whoever runs the host has mended it nobody places anything there, or, if it is up, it is as it was; the compute
+   * tells placement again.
+   */
   #refused(reason: string): void {
+    this.#isRefused = true;
     if (reason === this.#refusal) return;
     this.#refusal = reason;
     this.#onError(new CellwrightError('tree-refused', reason), `what placement is told of ${this.#which}`);

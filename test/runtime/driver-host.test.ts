@@ -122,6 +122,32 @@ test('driver host - that placement refuses the host is reported once for each re
   ]);
 });
 
+test('driver host - what placement refuses again after it took what the host has is reported again', async () => {
+  const told: string[] = [];
+  let read = 0;
+  const answer = ({ type }: { type: string }) => {
+    read += type === 'inventory-read' ? 1 : 0;
+  };
+  const onError = (error: unknown) => told.push((error as Error).message);
+  const host = driverHost({ cell: 'c1', host: 'h1', driver: driverOf({}), answer, onError });
+  const reads = async () => {
+    const before = read;
+    host.take({ type: 'read-inventory' });
+    await until('it is read', () => read > before);
+    await new Promise(setImmediate);
+  };
+  const refuse = () => host.take({ type: 'refused', reason: 'it is told twice' });
+  for (let minute = 0; minute < 3; minute += 1) {
+    await reads();
+    refuse();
+  }
+  assert.is(told.length, 1, 'all the while it is refused');
+  await reads();
+  await reads();
+  refuse();
+  assert.is(told.length, 2, 'it was taken meanwhile');
+});
+
 test('driver host - an outcome that is none is not taken for one', async () => {
   const order: ComputeBuild = { type: 'build', instance: 'i1', attempt: 1, incarnation: 'x', allocations: [] };
   for (const outcome of [undefined, 'built', { outcome: 'fine' }, { outcome: 'failed' }]) {
