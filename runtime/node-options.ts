@@ -62,7 +62,7 @@ export interface NodeOptions {
   /**
    * Where owners keep their records: `jetstream`, the default on NATS, survives the death of any process; `memory`,
    * the default on a bus of the caller's, survives the death of an actor only. Where several nodes have such owners, all
-   * are started anew together: hosts that are up do not tell placement again what they have, and nobody tells a conductor
+   * are started anew together: hosts that are up tell placement what they have only minutes later, and nobody tells a conductor
    * of its instances. Or journals of the caller's own.
    */
   readonly journals?: 'jetstream' | 'memory' | Journals;

@@ -67,7 +67,8 @@ const REMEMBER_MARGIN_MS = 3_600_000;
 
 /**
  * Replays a workload. What went wrong with requests or the final state is in the result, not thrown.
- * @throws CellwrightError `bad-option` for a speed at which it would not end; `interrupted`, `fleet-not-up`; what connecting to NATS or starting a server throws.
+ * @throws CellwrightError `bad-option` for a speed at which it would not end; `interrupted`, `fleet-not-up`; what connecting
+ * to NATS or starting a server throws.
  */
 export async function replay(workload: Workload, options: ReplayOptions): Promise<ReplayResult> {
   const { on, placementShards, speed } = options;
