@@ -113,9 +113,10 @@ async function argumentsFor(options: NatsServerOptions, runDir: string, dataDir:
   const { port = -1, jetstream = true, maxPayloadBytes, config = '' } = options;
   const configFile = join(runDir, 'nats-server.conf');
   const limits = `${PINGS}${maxPayloadBytes === undefined ? '' : `max_payload: ${maxPayloadBytes}\n`}`;
-  await writeFile(configFile, `${limits}${config}\n`);
-  const args = ['--config', configFile, '--addr', '127.0.0.1', `--port=${port}`, '--ports_file_dir', runDir];
-  return jetstream ? [...args, '--jetstream', '--store_dir', dataDir] : args;
+  // Told that its configuration is to be read anew, the server forgets what only its command line says of JetStream.
+  const storage = jetstream ? `store_dir: ${JSON.stringify(dataDir)}\njetstream: enabled\n` : '';
+  await writeFile(configFile, `${limits}${storage}${config}\n`);
+  return ['--config', configFile, '--addr', '127.0.0.1', `--port=${port}`, '--ports_file_dir', runDir];
 }
 
 /** The process, before and while it serves. */

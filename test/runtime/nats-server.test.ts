@@ -415,6 +415,21 @@ test('start - a port that is taken is told in the words of the server', async ()
   }
 });
 
+test('start - a server that is told to read its configuration anew keeps JetStream, and what is there', async () => {
+  const server = await startNatsServer();
+  const connection = await connect({ servers: server.url });
+  try {
+    const { streams } = await connection.jetstreamManager();
+    await streams.add({ name: 'kept', subjects: ['kept'] });
+    process.kill(server.pid, 'SIGHUP');
+    await delay(500);
+    assert.is((await streams.info('kept')).config.name, 'kept');
+  } finally {
+    await connection.close();
+    await server.stop();
+  }
+});
+
 test('start - a configuration that cannot be read is told in the words of the server', async () => {
   assert.match(await failureOf(() => startNatsServer({ config: 'listen: [' })), /did not start: .*Parse error/s);
 });
