@@ -3,7 +3,7 @@
 
 import Type, { type TSchema } from 'typebox';
 import { DEFAULT_SILENT_MS } from '../actors/cell/cell.ts';
-import { DEFAULT_HEARTBEAT_MS } from '../actors/compute/compute.ts';
+import { DEFAULT_HEARTBEAT_MS } from '../actors/compute/options.ts';
 import { NATS_FIELDS } from './bus/nats-checks.ts';
 import { kindOfNoData } from './codec.ts';
 import { CellwrightError } from './errors.ts';

@@ -2,7 +2,7 @@
 
 import type { Logger } from 'pino';
 import type { CellOptions } from '../actors/cell/cell.ts';
-import type { ComputeOptions } from '../actors/compute/compute.ts';
+import type { ComputeOptions } from '../actors/compute/options.ts';
 import type { ConductorOptions } from '../actors/conductor/conductor.ts';
 import type { PlacementOptions } from '../actors/placement/placement.ts';
 import type { AggregateOptions } from './aggregates.ts';

@@ -4,7 +4,7 @@
 import type { Message } from '../../actors/actor.ts';
 import { allocationsOf } from '../../actors/allocations.ts';
 import type { CellState } from '../../actors/cell/state.ts';
-import type { ComputeState } from '../../actors/compute/compute.ts';
+import type { ComputeState } from '../../actors/compute/state.ts';
 import type { ConductorState } from '../../actors/conductor/state.ts';
 import type { ComputeBuild } from '../../actors/messages/compute.ts';
 import type { Claim, ClaimGranted } from '../../actors/messages/placement.ts';

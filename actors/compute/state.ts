@@ -1,0 +1,107 @@
+// What a compute knows, in one life.
+
+import type { Address, SteadyTime, Turn } from '../actor.ts';
+import type { Metrics } from '../messages/common.ts';
+import type { ComputeBuild } from '../messages/compute.ts';
+import type { ProviderSpec } from '../messages/placement.ts';
+import { PassingMap } from '../passing-map.ts';
+import { fnv1a } from '../routing.ts';
+import type { ComputeOptions } from './options.ts';
+
+export type Outcome =
+  | { state: 'built' }
+  | { state: 'failed'; reason: string }
+  | { state: 'aborted'; reason: string }
+  | { state: 'destroyed' };
+
+/** What came of an attempt, and when. */
+export interface Ended {
+  readonly outcome: Outcome;
+  readonly at: SteadyTime;
+  /** How often its driver was told to build it and has not come back yet: it may still say that it is built. */
+  builds: number;
+}
+
+/** An attempt that is on the host. */
+export interface Running {
+  readonly instance: string;
+  readonly attempt: number;
+}
+
+/** An attempt on this host. `found` was there when the compute started: the driver knows what it is. */
+export interface Job extends Running {
+  state: 'found' | 'building' | 'built' | 'destroying';
+  /** The order, to give it to the driver again; absent for what was found. */
+  order: ComputeBuild | null;
+  repeats: number;
+  /** How often its cell has asked for its end since the driver was, which has not answered; null: it has. */
+  asked: number | null;
+  /** How often the driver was told to build it and has not come back yet. */
+  builds: number;
+}
+
+/**
+ * What the compute does before it is up: learn its tree, tell placement, present itself to the cell. Once retired, it
+ * takes no orders and says nothing but what comes of those that it took: another compute serves the host.
+ */
+export type Phase = 'describing' | 'registering' | 'greeting' | 'up' | 'retired';
+
+export interface ComputeState {
+  /** Names this life. */
+  readonly incarnation: string;
+  phase: Phase;
+  providers: readonly ProviderSpec[];
+  /** Those that placement has taken. */
+  taken: readonly ProviderSpec[] | null;
+  /** Counts how often the driver told other providers than before, from a number on that is this life's own. */
+  changes: number;
+  /** From when on the driver is asked again what the host has, and how often it has been. */
+  looksAt: SteadyTime;
+  looks: number;
+  /** What the driver measured last; null while it is not known whether it measures at all, or it does not. */
+  metrics: Metrics | null;
+  measures: boolean;
+  readonly jobs: Map<string, Job>;
+  /** What came of attempts that are over, oldest first. */
+  readonly outcomes: Map<string, Ended>;
+  repeats: number;
+  /** Once up, placement is told the tree with every beat until it has heard. */
+  owesTree: boolean;
+}
+
+export interface Settings extends Required<Omit<ComputeOptions, 'incarnation'>> {
+  readonly toCell: Address;
+  readonly toDriver: Address;
+}
+
+/** What the parts of a compute work with while they decide. */
+export interface Work {
+  readonly settings: Settings;
+  readonly state: ComputeState;
+  readonly turn: Turn<never>;
+}
+
+export const keyOf = (instance: string, attempt: number): string => `${instance} ${attempt}`;
+
+export function running({ state }: Work): Running[] {
+  return [...state.jobs.values()].map(({ instance, attempt }) => ({ instance, attempt }));
+}
+
+export function newLife(incarnation: string): ComputeState {
+  return {
+    incarnation,
+    phase: 'describing',
+    providers: [],
+    taken: null,
+    // What placement answers to an earlier life is no answer to this one.
+    changes: fnv1a(incarnation),
+    looksAt: 0,
+    looks: 0,
+    metrics: null,
+    measures: false,
+    jobs: new PassingMap(),
+    outcomes: new PassingMap(),
+    repeats: 0,
+    owesTree: false,
+  };
+}
