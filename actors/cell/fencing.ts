@@ -16,10 +16,9 @@ export function loseAll(work: Work, hostName: string): void {
   for (const { snapshot } of work.state.removals.ofHost(hostName)) {
     advanceClearing(work, removalKey(snapshot.context), { type: 'DESTROYED' });
   }
-  for (const [instance, entry] of work.state.instances) {
-    const { build, deleting, lost } = entry;
-    if (stateOfBuild(build) !== 'active' || deleting || lost !== null) continue;
-    if (build.snapshot.context.selection?.host !== hostName) continue;
+  for (const instance of [...(work.state.hosts.get(hostName)?.here ?? [])]) {
+    const entry = work.state.instances.get(instance) as Entry;
+    if (entry.deleting || stateOfBuild(entry.build) !== 'active') continue;
     commit(work, {
       type: 'lost',
       instance,

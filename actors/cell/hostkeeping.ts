@@ -11,6 +11,7 @@ import { order } from './building.ts';
 import { clearAway } from './clearing.ts';
 import { hostEvent } from './host-event.ts';
 import { attemptKey, type Host, isAway, isForeign, type Running, stateOfHost, viewOfHost } from './hosts.ts';
+import { expectedOn, noteMissing, noteRunning } from './missing.ts';
 import { destroyingOf } from './removals.ts';
 import type { Entry } from './state.ts';
 import { commit, type Work } from './work.ts';
@@ -50,7 +51,9 @@ export function computeUp(
   destroyAll(work, host, strays, from);
   // The life of which an operator has said that it is over is made to clear up, and is given nothing else.
   if (stateOfHost(host) === 'fenced') return;
-  work.turn.send(from, { type: 'welcome', incarnation });
+  noteRunning(work, host, running);
+  const expected = expectedOn(work, host, running);
+  work.turn.send(from, { type: 'welcome', incarnation, ...(expected.length === 0 ? {} : { expected }) });
   if (known === undefined && work.state.removedHosts.has(hostName)) sayTreeIsGone(work, host);
   if (newLife || wasAway) clearAwayOn(work, hostName);
   if (wasUnheard) askForBuilds(work, host);
@@ -240,7 +243,7 @@ export function hostToSet(
 
 export function alive(
   work: Work,
-  { host: hostName, incarnation, metrics }: Extract<CellMessage, { type: 'alive' }>,
+  { host: hostName, incarnation, metrics, missing }: Extract<CellMessage, { type: 'alive' }>,
   from: Address,
 ): void {
   const host = work.state.hosts.get(hostName);
@@ -250,6 +253,7 @@ export function alive(
   if (noteHeard(work, host)) askForBuilds(work, host);
   if (metrics !== undefined || host.metrics !== undefined) work.state.feed.recounted.add(hostName);
   host.metrics = metrics;
+  if (missing !== undefined) noteMissing(work, host, missing);
   const wasAway = isAway(host);
   hostEvent(work, hostName, { type: 'HEARD' });
   if (!wasAway) return;

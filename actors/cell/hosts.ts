@@ -25,7 +25,9 @@ export interface Host {
   /** Instances whose attempt under way is on this host. */
   readonly building: Set<string>;
   /** Instances that are here or on their way, those in `building` included. Follows from the instances. */
-  instances: number;
+  readonly here: Set<string>;
+  /** Those of them that were built and that the driver does not have any more; not recorded. */
+  missing: ReadonlyMap<string, Missing>;
   /** Builds ordered here since the cell came up; not recorded. */
   ordered: number;
   /** What the host's driver measures; not recorded. */
@@ -58,6 +60,8 @@ export interface Host {
   isUnheard: boolean;
 }
 
+export const NONE_MISSING: ReadonlyMap<string, Missing> = new Map();
+
 /** Lives remembered of one host: those that are older have long been told. */
 const MAX_SUPERSEDED = 16;
 
@@ -79,6 +83,12 @@ export interface StoredHost {
   readonly onProbation: boolean;
   /** Absent when it was never set. */
   readonly revision?: number;
+}
+
+/** An attempt that is on its host no more, and since when its cell knows, ms since the epoch. */
+export interface Missing {
+  readonly attempt: number;
+  readonly since: number;
 }
 
 /** What ran on a host when its cell met it. */
@@ -178,8 +188,8 @@ export function viewOfNamed(hosts: Hosts, name: string): HostState[] {
   return entry === undefined ? [] : [listedHost(entry)];
 }
 
-function statsOf({ instances, building, ordered, metrics }: Host): HostStats {
-  return { instances, builds: building.size, ordered, ...(metrics === undefined ? {} : { metrics }) };
+function statsOf({ here, building, ordered, metrics }: Host): HostStats {
+  return { instances: here.size, builds: building.size, ordered, ...(metrics === undefined ? {} : { metrics }) };
 }
 
 /** Of how many attempts it is said which they are. */
@@ -237,7 +247,8 @@ function hostOf(stored: Omit<StoredHost, 'service'>, service: ServiceSnapshot): 
     service,
     since: stored.since,
     building: new Set(),
-    instances: 0,
+    here: new Set(),
+    missing: NONE_MISSING,
     ordered: 0,
     metrics: undefined,
     memory: stored.memory,

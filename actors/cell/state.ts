@@ -164,7 +164,7 @@ export function applyToCell(state: CellState, record: CellRecord, deadlines: Sta
       const entry = { build, deleting: false, lost: null };
       state.instances.set(facts.instance, entry);
       noteWhereItBuilds(state, build, undefined);
-      noteWhereItIs(state, null, homeOf(entry));
+      noteWhereItIs(state, facts.instance, null, homeOf(entry));
       return NO_EFFECTS;
     }
     case 'build-event': {
@@ -174,7 +174,7 @@ export function applyToCell(state: CellState, record: CellRecord, deadlines: Sta
       const before = build.snapshot.context;
       const effects = stepBuild(build, record.event, record.at, deadlines) ?? NO_EFFECTS;
       noteWhereItBuilds(state, build, before.selection?.host);
-      noteWhereItIs(state, homeBefore, homeOf(entry));
+      noteWhereItIs(state, record.instance, homeBefore, homeOf(entry));
       leaveBehind(state, build, before.attempts.length, record.at);
       judge(state, before.selection?.host, build, record);
       return effects;
@@ -191,7 +191,7 @@ export function applyToCell(state: CellState, record: CellRecord, deadlines: Sta
     }
     case 'lost': {
       const entry = changing(state, record.instance);
-      noteWhereItIs(state, homeOf(entry), null);
+      noteWhereItIs(state, record.instance, homeOf(entry), null);
       entry.lost = { reason: record.reason, told: false };
       return NO_EFFECTS;
     }
@@ -204,7 +204,7 @@ export function applyToCell(state: CellState, record: CellRecord, deadlines: Sta
       stepRemoval(state.removals, record.key, record.event);
       return NO_EFFECTS;
     case 'deleted':
-      noteWhereItIs(state, homeOf(state.instances.get(record.instance)), null);
+      noteWhereItIs(state, record.instance, homeOf(state.instances.get(record.instance)), null);
       state.instances.delete(record.instance);
       state.troubles.delete(record.instance);
       state.deleted.remember(record.instance, record.at);
@@ -286,15 +286,18 @@ function homeOf(entry: Entry | undefined): string | null {
 }
 
 /**
- * Keeps count of the instances on each host. What is to go to a host that the cell does not know goes elsewhere at once.
+ * Keeps the list of the instances on each host. What is to go to a host that the cell does not know goes elsewhere at once.
  * That one has left is told at once too: schedulers compare what placement has there with what the cell has.
  */
-function noteWhereItIs({ hosts, feed }: CellState, before: string | null, after: string | null): void {
+function noteWhereItIs(
+  { hosts, feed }: CellState,
+  instance: string,
+  before: string | null,
+  after: string | null,
+): void {
   if (before !== after) {
-    const left = hosts.get(before ?? '');
-    const entered = hosts.get(after ?? '');
-    if (left !== undefined) left.instances -= 1;
-    if (entered !== undefined) entered.instances += 1;
+    hosts.get(before ?? '')?.here.delete(instance);
+    hosts.get(after ?? '')?.here.add(instance);
     if (before !== null) feed.untold.add(before);
   }
   // What is being built there may have changed, where nothing else did.
@@ -342,7 +345,7 @@ export function* restoreCell(parts: StoredCell): Generator<void, CellState> {
     const entry = { build: restored, deleting, lost };
     state.instances.set(build.facts.instance, entry);
     noteWhereItBuilds(state, restored, undefined);
-    noteWhereItIs(state, null, homeOf(entry));
+    noteWhereItIs(state, build.facts.instance, null, homeOf(entry));
   });
   yield* inSteps(removals, (stored) => {
     state.removals.set(removalKey(stored.context), restoreRemoval(stored));

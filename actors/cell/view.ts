@@ -6,7 +6,7 @@ import type { InstanceView, RemovalView } from '../messages/gateway.ts';
 import { present } from '../present.ts';
 import { type Times, timeTold } from '../times.ts';
 import { shardsAwaited } from './clearing.ts';
-import { type Host, stateOfHost, viewOfHost } from './hosts.ts';
+import { type Host, type Missing, stateOfHost, viewOfHost } from './hosts.ts';
 import { destroyingOf, type Removal, type Removals, removalsOf, stateOfRemoval } from './removals.ts';
 import type { Entry, Trouble } from './state.ts';
 import type { Work } from './work.ts';
@@ -16,7 +16,7 @@ export function viewOfEntry(
   { build, deleting, lost }: Entry,
   removals: Removals,
   turn: Times,
-  trouble?: Trouble,
+  { trouble, missing }: { trouble?: Trouble | undefined; missing?: Missing | undefined } = {},
 ): InstanceView {
   const { instance, request, spec, project } = build.facts;
   const { selection, attempt, attempts, alternates, failure } = build.snapshot.context;
@@ -41,6 +41,7 @@ export function viewOfEntry(
   if (lost !== null) view.failure = { code: 'host-fenced', message: lost.reason };
   if (lost?.told === false) view.owes = 'report';
   if (trouble !== undefined) view.trouble = trouble;
+  if (missing?.attempt === attempt && view.state === 'active') view.missing = { since: missing.since };
   if (build.deadlineAt !== null) view.deadlineAt = timeTold(build.deadlineAt, build.endsAt, turn);
   return view;
 }

@@ -7,10 +7,11 @@
 
 import type { Actor, Address, Wake } from '../actor.ts';
 import type { ComputeMessage } from '../messages/compute.ts';
-import { cellAddress, driverAddress } from '../routing.ts';
+import { cellAddress, computeAddress, driverAddress } from '../routing.ts';
 import { snapshotOf } from '../snapshot.ts';
 import { readWake } from '../wakes.ts';
 import { driverSaid } from './driver-words.ts';
+import { expect } from './missing.ts';
 import { type ComputeOptions, DEFAULTS } from './options.ts';
 import { build, destroy, retry } from './orders.ts';
 import { comeUp, enter, present, retire, tell } from './presence.ts';
@@ -36,7 +37,9 @@ function receive(work: Work, message: ComputeMessage | Wake, from: Address): voi
     case 'tree-withdrawn':
       return treeWithdrawn(work);
     case 'welcome':
-      if (state.phase !== 'greeting' || message.incarnation !== state.incarnation) return;
+      if (message.incarnation !== state.incarnation) return;
+      expect(work, message.expected ?? []);
+      if (state.phase !== 'greeting') return;
       firstLook(work);
       return enter(work, 'up');
     case 'who-are-you':
@@ -74,6 +77,7 @@ export function compute(options: ComputeOptions): Actor<ComputeState, ComputeMes
     rememberEndedMs: options.rememberEndedMs ?? DEFAULTS.rememberEndedMs,
     toCell: cellAddress(cell),
     toDriver: driverAddress(cell, host),
+    own: computeAddress(cell, host),
   };
   const init = () => newLife(options.incarnation());
   return {

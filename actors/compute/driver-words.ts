@@ -3,9 +3,10 @@
 import { waitMs } from '../builds.ts';
 import type { DriverAnswer } from '../messages/compute.ts';
 import { wakeId } from '../wakes.ts';
+import { whatRuns } from './missing.ts';
 import { answer, beginDestroying, buildsOf, end, RETRY_WAKE, sayDestroyed } from './orders.ts';
 import { enter, tell } from './presence.ts';
-import { keyOf, type Work } from './state.ts';
+import { keyOf, newJob, type Work } from './state.ts';
 import { inventoryRead } from './tree.ts';
 
 export function driverSaid(work: Work, said: DriverAnswer): void {
@@ -20,7 +21,7 @@ export function driverSaid(work: Work, said: DriverAnswer): void {
       // It was told to destroy it while the driver looked: what was seen may be gone by now.
       if (state.jobs.has(key) || state.outcomes.has(key)) continue;
       // An earlier life may have told this driver to build it, and not have heard what came of it.
-      state.jobs.set(key, { instance, attempt, state: 'found', order: null, repeats: 0, asked: 0, builds: 1 });
+      state.jobs.set(key, newJob(state, { instance, attempt }, 'found', { builds: 1 }));
     }
     return enter(work, 'registering');
   }
@@ -33,9 +34,12 @@ export function driverSaid(work: Work, said: DriverAnswer): void {
   }
   if (said.type === 'inventory-read') return inventoryRead(work, said.providers);
   if (said.type === 'driver-listed') {
+    if (said.to === settings.own) return whatRuns(work, said.ask, said.running);
     return turn.send(said.to, { type: 'instances-running', ask: said.ask, running: said.running });
   }
   if (said.type === 'list-failed') {
+    // What runs is as it was, as far as anybody knows.
+    if (said.to === settings.own) return;
     return turn.send(said.to, { type: 'declined', ask: said.ask, code: 'driver-failed', reason: said.reason });
   }
   const { instance, attempt } = said;
@@ -52,7 +56,7 @@ export function driverSaid(work: Work, said: DriverAnswer): void {
     state.outcomes.delete(key);
     if (outcome.state === 'destroyed') return beginDestroying(work, instance, attempt, builds);
     // Another life may have been given the order since, and have built it: the cell knows whether it is to be there.
-    state.jobs.set(key, { instance, attempt, state: 'built', order: null, repeats: 0, asked: 0, builds });
+    state.jobs.set(key, newJob(state, { instance, attempt }, 'built', { builds }));
     return answer(work, instance, attempt, { state: 'built' }, toCell);
   }
   if (said.type === 'driver-destroyed') {
@@ -75,6 +79,7 @@ export function driverSaid(work: Work, said: DriverAnswer): void {
   if (job.state !== 'building') return;
   if (said.type === 'driver-built') {
     job.state = 'built';
+    job.lists = state.lists;
     job.order = null;
     return answer(work, instance, attempt, { state: 'built' }, toCell);
   }

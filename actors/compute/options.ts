@@ -12,7 +12,7 @@ export interface ComputeOptions {
   /** How often the compute says that it is alive, ms; default 5,000. Less than `silentMs` of its cell, by far. */
   readonly heartbeatMs?: number;
   /**
-   * How often the driver is asked what the host has while the compute is up, ms, at a heartbeat; default 60,000, as often
+   * How often the driver is asked what the host has, and what runs there, while the compute is up, ms, at a heartbeat; default 60,000, as often
    * as Nova's computes look (`update_resources_interval`). Every fifth time placement is told again, even if nothing has
    * changed.
    */

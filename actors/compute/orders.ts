@@ -3,7 +3,7 @@
 import type { Address } from '../actor.ts';
 import type { ComputeBuild } from '../messages/compute.ts';
 import { wakeId } from '../wakes.ts';
-import { type ComputeState, keyOf, type Outcome, type Running, type Work } from './state.ts';
+import { type ComputeState, keyOf, newJob, type Outcome, type Running, type Work } from './state.ts';
 
 export const RETRY_WAKE = 'retry';
 
@@ -29,7 +29,7 @@ export function build(work: Work, order: ComputeBuild, from: Address): void {
   // Another instance may have had the name long ago, of which the driver has not come back yet.
   const builds = buildsOf(state, key) + 1;
   state.outcomes.delete(key);
-  state.jobs.set(key, { instance, attempt, state: 'building', order, repeats: 0, asked: 0, builds });
+  state.jobs.set(key, newJob(state, order, 'building', { builds, order }));
   turn.send(settings.toDriver, order);
 }
 
@@ -83,15 +83,7 @@ export function destroy(work: Work, instance: string, attempt: number, from: Add
 export function beginDestroying(work: Work, instance: string, attempt: number, builds: number): void {
   const { settings, state, turn } = work;
   const { toDriver } = settings;
-  state.jobs.set(keyOf(instance, attempt), {
-    instance,
-    attempt,
-    state: 'destroying',
-    order: null,
-    repeats: 0,
-    asked: 0,
-    builds,
-  });
+  state.jobs.set(keyOf(instance, attempt), newJob(state, { instance, attempt }, 'destroying', { builds }));
   turn.send(toDriver, { type: 'destroy', instance, attempt });
 }
 

@@ -38,6 +38,10 @@ export interface Job extends Running {
   asked: number | null;
   /** How often the driver was told to build it and has not come back yet. */
   builds: number;
+  /** How often the driver had been asked what runs when it was there: only a later list is to have it. */
+  lists: number;
+  /** The driver did not have it when it was asked last. */
+  isMissing: boolean;
 }
 
 /**
@@ -61,6 +65,10 @@ export interface ComputeState {
   /** What the driver measured last; null while it is not known whether it measures at all, or it does not. */
   metrics: Metrics | null;
   measures: boolean;
+  /** How often the driver was asked what runs, the last of these lists that it gave, and whether anything was missing in it. */
+  lists: number;
+  listed: number;
+  isAnyMissing: boolean;
   readonly jobs: Map<string, Job>;
   /** What came of attempts that are over, oldest first. */
   readonly outcomes: Map<string, Ended>;
@@ -72,6 +80,7 @@ export interface ComputeState {
 export interface Settings extends Required<Omit<ComputeOptions, 'incarnation'>> {
   readonly toCell: Address;
   readonly toDriver: Address;
+  readonly own: Address;
 }
 
 /** What the parts of a compute work with while they decide. */
@@ -83,8 +92,19 @@ export interface Work {
 
 export const keyOf = (instance: string, attempt: number): string => `${instance} ${attempt}`;
 
+/** What was just found, ordered or built. */
+export function newJob(
+  { lists }: ComputeState,
+  { instance, attempt }: Running,
+  state: Job['state'],
+  { builds, order = null }: { builds: number; order?: ComputeBuild | null },
+): Job {
+  return { instance, attempt, state, order, repeats: 0, asked: 0, builds, lists, isMissing: false };
+}
+
 export function running({ state }: Work): Running[] {
-  return [...state.jobs.values()].map(({ instance, attempt }) => ({ instance, attempt }));
+  const there = [...state.jobs.values()].filter(({ isMissing }) => !isMissing);
+  return there.map(({ instance, attempt }) => ({ instance, attempt }));
 }
 
 export function newLife(incarnation: string): ComputeState {
@@ -99,6 +119,9 @@ export function newLife(incarnation: string): ComputeState {
     looks: 0,
     metrics: null,
     measures: false,
+    lists: 0,
+    listed: 0,
+    isAnyMissing: false,
     jobs: new PassingMap(),
     outcomes: new PassingMap(),
     repeats: 0,

@@ -4,6 +4,7 @@ import type { Address } from '../actor.ts';
 import type { ComputeMessage } from '../messages/compute.ts';
 import type { ProviderSpec } from '../messages/placement.ts';
 import { fnv1a, placementOf } from '../routing.ts';
+import { askWhatRuns } from './missing.ts';
 import { forgetOld } from './orders.ts';
 import { isSameTree } from './same-tree.ts';
 import type { Work } from './state.ts';
@@ -41,6 +42,7 @@ export function inventoryRead(work: Work, providers: readonly ProviderSpec[]): v
 export function lookAgain(work: Work): void {
   const { settings, state, turn } = work;
   turn.send(settings.toDriver, { type: 'read-inventory' });
+  askWhatRuns(work);
   // From when it was due, not from when it came: after a heartbeat that was a few ms late it would wait for one more.
   state.looksAt = Math.max(state.looksAt, turn.steady - settings.heartbeatMs) + settings.inventoryEveryMs;
   state.looks += 1;

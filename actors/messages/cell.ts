@@ -8,6 +8,8 @@ import {
   Id,
   Incarnation,
   MAX_ALTERNATES,
+  MAX_MISSING_TOLD,
+  MAX_RUNNING_TOLD,
   type MessageOf,
   Metrics,
   message,
@@ -82,7 +84,7 @@ export const cellMessages = {
     incarnation: Incarnation,
     /** The number in the cell's question, when this answers one. */
     challenge: Type.Optional(Type.Integer({ minimum: 0 })),
-    running: Type.Array(Type.Object({ instance: Token, attempt: Attempt }), { maxItems: 10_000 }),
+    running: Type.Array(Type.Object({ instance: Token, attempt: Attempt }), { maxItems: MAX_RUNNING_TOLD }),
   }),
   /** A compute is alive: said at a steady pace. */
   alive: message('alive', {
@@ -90,6 +92,13 @@ export const cellMessages = {
     incarnation: Incarnation,
     /** What the host's driver measures now, if it measures anything. */
     metrics: Type.Optional(Metrics),
+    /**
+     * What was built and is on the host no more, as its driver says; of very many the first. Absent: nobody has looked in
+     * this life of the compute.
+     */
+    missing: Type.Optional(
+      Type.Array(Type.Object({ instance: Token, attempt: Attempt }), { maxItems: MAX_MISSING_TOLD }),
+    ),
   }),
   ...claimAnswers,
   /** An operator takes a host out of service, or puts it back. */

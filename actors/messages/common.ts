@@ -14,6 +14,10 @@ import {
 /** The largest amount of anything, as in the Placement API: 2^31 - 1. */
 export const MAX_AMOUNT = 2_147_483_647;
 export const MAX_ALTERNATES = 20;
+/** Of how many attempts one message tells that they are on a host, or should be. */
+export const MAX_RUNNING_TOLD = 10_000;
+/** Of how many a heartbeat tells that they are missing. */
+export const MAX_MISSING_TOLD = 1_000;
 /** Instances in one request. */
 export const MAX_COUNT = 1000;
 /** Groups in one request spec. */

@@ -7,6 +7,7 @@ import {
   Attempt,
   Incarnation,
   MAX_ALLOCATIONS,
+  MAX_RUNNING_TOLD,
   type MessageOf,
   Metrics,
   message,
@@ -31,7 +32,11 @@ export const computeMessages = {
   /** Let nothing of an attempt be left, now or later. */
   destroy: message('destroy', ofAttempt),
   /** The cell knows this compute. */
-  welcome: message('welcome', { incarnation: Incarnation }),
+  welcome: message('welcome', {
+    incarnation: Incarnation,
+    /** What is active on the host by what the cell knows, and was not told of: whether it is there is to be found out. */
+    expected: Type.Optional(Type.Array(Type.Object(ofAttempt), { maxItems: MAX_RUNNING_TOLD })),
+  }),
   /**
    * The cell wants to be told what the compute is. With a number it asks whether that life of it is the one that is
    * alive: what a dead one said may arrive late, but it answers nothing.

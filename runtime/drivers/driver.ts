@@ -54,8 +54,10 @@ export interface Driver {
   /** Ends an attempt in whatever state it is; resolves when nothing of it is left, also when it never was. */
   destroy(instance: string, attempt: number): Promise<void>;
   /**
-   * What runs or is being built on the host now. This, like `inventory` and `capabilities`, is not asked again before it
-   * has answered: a call that never ends keeps the host away, which is said.
+   * What is on the host now: what runs, is being built, or has stopped and could be started again. Asked when its compute
+   * starts, every minute while it is up (`inventoryEveryMs` of the compute), and by audits. What was built and is not in
+   * it is told as missing, until it is in one again. This, like `inventory` and `capabilities`, is not asked again before
+   * it has answered: a call that never ends keeps the host away, which is said.
    */
   list(): Promise<readonly { instance: string; attempt: number }[]>;
   /**

@@ -114,7 +114,14 @@ export function remainsOn(view: InstanceView, cell: string, host: string): Attem
 
 /** How the hosts are that have to do with an instance and are not up, and what that means for it. */
 export function hostLines(view: InstanceView): string[] {
-  return (view.hostsNotUp ?? []).map((one) => hostWords(view, one));
+  const notUp = (view.hostsNotUp ?? []).map((one) => hostWords(view, one));
+  return view.missing === undefined ? notUp : [missingWords(view, view.missing), ...notUp];
+}
+
+/** Whatever was the reason, nothing is done about it by itself. */
+function missingWords({ cell, host = '' }: InstanceView, { since }: NonNullable<InstanceView['missing']>): string {
+  const place = placeWords(cell, host);
+  return `it is missing: the driver of ${place} has not had it since ${timeWords(since)}; it keeps its resources until it is deleted, and may come back`;
 }
 
 function hostWords({ cell, host: own, state, left = [] }: InstanceView, one: HostNotUp): string {

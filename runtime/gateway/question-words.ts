@@ -5,6 +5,7 @@ import type { Decision } from '../../actors/messages/decision.ts';
 import type { InstanceView } from '../../actors/messages/gateway.ts';
 import type { OnNamedHosts } from '../../actors/messages/in-the-way.ts';
 import type { GroupRule, HostStanding, RankedHost } from '../../actors/messages/questions.ts';
+import { present } from '../../actors/present.ts';
 import { groupRuleWords } from '../../actors/scheduler/group-rules.ts';
 import { CLAIM_REFUSED, hostLines, outcomeWords, PASSED_OVER, remainsOn, timeWords } from './attempt-words.ts';
 import {
@@ -109,8 +110,13 @@ export function whyNotWords(
 
 /** What is known of the instance, and of no other host. */
 function onHost(view: InstanceView, cell: string, host: string): InstanceView {
-  const { hostsNotUp = [] } = view;
-  return { ...view, hostsNotUp: view.cell === cell ? hostsNotUp.filter((one) => one.host === host) : [] };
+  const { hostsNotUp = [], missing, ...others } = view;
+  const isOfCell = view.cell === cell;
+  return {
+    ...others,
+    ...(isOfCell && view.host === host ? present({ missing }) : {}),
+    hostsNotUp: isOfCell ? hostsNotUp.filter((one) => one.host === host) : [],
+  };
 }
 
 /** What an attempt that came to nothing has left on the host. */

@@ -29,7 +29,7 @@ export interface CallersOptions {
   send(to: string, message: AnyMessage): void;
   tell(line: () => string): void;
   /** The power of a host: off for good, and on again where another machine takes its place. */
-  readonly power: { off(host: string): void; on(host: string): void };
+  readonly power: { off(host: string): void; on(host: string): void; vanish(host: string, restarts: boolean): void };
   /** Told what every placement shard said to one who read what consumers hold. */
   onRead(said: readonly ShardRead[]): void;
 }
@@ -69,6 +69,7 @@ export function callersOf({ plan, clock, hosts, power, send, tell, onRead }: Cal
       case 'inventory':
       case 'device':
       case 'lose':
+      case 'vanish':
         return [];
       case 'look': {
         const { instance } = operation;
@@ -142,6 +143,7 @@ export function callersOf({ plan, clock, hosts, power, send, tell, onRead }: Cal
       (hosts.get(operation.host) as SimulatedHost).gpus += 1;
       return;
     }
+    if (operation.what === 'vanish') return power.vanish(operation.host, operation.restarts);
     open.set(ask, operation);
     if (operation.what === 'lose') {
       power.off(operation.host);

@@ -13,7 +13,7 @@ const STATES: Readonly<Record<string, readonly string[]>> = {
 /** Faults that the seeds of a test must bring about, beside the states and messages. */
 const FAULTS = [
   ...['drop', 'double', 'slow', 'deaf', 'crash', 'pause', 'cut', 'set-clock', 'fenced'],
-  'overloaded',
+  ...['overloaded', 'gone', 'gone-at-restart'],
   ...['journal-late', 'journal-fails', 'journal-unreadable'],
   ...['build-fails', 'build-aborts', 'build-hangs', 'build-slow', 'destroy-fails', 'destroy-unknown'],
   ...['driver-unknown', 'driver-silent', 'describe-fails', 'away conductor and scheduler', 'away scheduler'],

@@ -2,10 +2,12 @@
 // all that know of something agree about it.
 
 import { stateOfBuild } from '../../actors/builds.ts';
+import type { CellState } from '../../actors/cell/state.ts';
 import type { PlacementState } from '../../actors/placement/state.ts';
 import { isSame } from '../../actors/same.ts';
 import type { SchedulerState } from '../../actors/scheduler/state.ts';
 import { providersOf } from '../../runtime/drivers/naming.ts';
+import type { SimulatedHost } from './host.ts';
 import type { Looked } from './invariants.ts';
 import type { Seat } from './lives.ts';
 import { faultsOfNames } from './names.ts';
@@ -82,10 +84,36 @@ function notClear({ truth, hosts }: Looked): string[] {
     }
   }
   for (const [instance, { attempt, host, isLost }] of active) {
-    if (!isLost && !running.has(instance))
+    if (!isLost && !running.has(instance) && hosts.get(host)?.vanished.has(`${instance}/${attempt}`) !== true)
       faults.push(`hosts: '${instance}/${attempt}' is active and does not run on ${host}`);
   }
   return [...faults, ...truth.placements.flatMap(sumFaults)];
+}
+
+/** Whether an instance is active on a host in an attempt, as its cell has recorded. */
+export function isActiveOn({ truth }: Looked, { plan }: SimulatedHost, instance: string, attempt: number): boolean {
+  const entry = truth.cells.get(plan.cell)?.instances.get(instance);
+  if (entry === undefined || entry.lost !== null || stateOfBuild(entry.build) !== 'active') return false;
+  const { selection, attempt: current } = entry.build.snapshot.context;
+  return selection?.host === plan.host && current === attempt;
+}
+
+/** Cells know exactly what is active and has gone by itself. */
+function missingFaults(looked: Looked, cell: string, { hosts }: CellState): string[] {
+  return [...looked.hosts.values()].flatMap((host) => {
+    const { plan, vanished } = host;
+    if (plan.cell !== cell) return [];
+    const missing = [...(hosts.get(plan.host)?.missing ?? [])].map(
+      ([instance, { attempt }]) => `${instance}/${attempt}`,
+    );
+    const gone = [...vanished].filter((key) => {
+      const [instance = '', attempt] = key.split('/');
+      return isActiveOn(looked, host, instance, Number(attempt));
+    });
+    return isSame(missing.sort(), gone.sort())
+      ? []
+      : [`missing: cell '${cell}' misses '${missing}' on ${plan.host}, '${gone}' are gone`];
+  });
 }
 
 /** What was put into a host while it was up, or taken from it, is known where it is claimed. */
@@ -122,10 +150,11 @@ export function sumFaults({ consumers, providers, holds }: PlacementState): stri
  * are compared only where nothing else is amiss: this is asked many times before all have come to rest.
  */
 export function disagreements(
-  { truth }: Looked,
+  looked: Looked,
   seats: Iterable<Seat>,
   isAsRecorded: (owner: string, state: unknown) => boolean,
 ) {
+  const { truth } = looked;
   const faults: string[] = [];
   const believed = new Map<string, unknown>();
   for (const { address, last, isOwner, lives, isWanted } of seats) {
@@ -134,6 +163,8 @@ export function disagreements(
       faults.push(`an end: '${address}' has ${lives.length} lives`);
     } else if (isOwner) {
       believed.set(address, last.state);
+      if (address.startsWith('cell/'))
+        faults.push(...missingFaults(looked, address.slice('cell/'.length), last.state as CellState));
     } else if (address.startsWith('scheduler/')) {
       const { view, open } = last.state as SchedulerState;
       if (open.size > 0) faults.push(`an end: '${address}' has ${open.size} selections under way`);

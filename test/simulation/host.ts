@@ -41,6 +41,10 @@ export interface SimulatedHost {
   forget(): void;
   /** Whatever was to be destroyed and hangs is destroyed. */
   heal(): void;
+  /** What was on the host, and went by itself, without a word to anybody. */
+  readonly vanished: ReadonlySet<string>;
+  /** Some of what runs there goes by itself. */
+  vanish(goes: (instance: string, attempt: number) => boolean): void;
   /** All that is on the host is gone. */
   lose(): void;
 }
@@ -67,6 +71,8 @@ export function simulatedHost({ plan, clock, chance, weather, onChange }: HostOp
   const waiting = new Map<string, ((outcome: Outcome) => void)[]>();
   let asked = 0;
   let reads = 0;
+  let lists = 0;
+  const vanished = new Set<string>();
   let life = 0;
 
   const soon = (key: string, task: () => void) =>
@@ -164,7 +170,8 @@ export function simulatedHost({ plan, clock, chance, weather, onChange }: HostOp
   const running = () => [...present.values()].map(({ instance, attempt }) => ({ instance, attempt }));
 
   function list({ ask, to }: Extract<DriverMessage, { type: 'list' }>, answer: (message: DriverAnswer) => void): void {
-    const question = `${plan.host} list ${asked}`;
+    lists += 1;
+    const question = `${plan.host} list ${lists}`;
     if (chance.happens('list-fails', question, weather.destroyFails)) {
       return soon(question, () => answer({ type: 'list-failed', ask, to, reason: 'the daemon went away' }));
     }
@@ -208,10 +215,10 @@ export function simulatedHost({ plan, clock, chance, weather, onChange }: HostOp
         if (mine === life) answer(said);
       };
       if (message.type === 'read-inventory') return readInventory(say);
+      if (message.type === 'list') return list(message, say);
       asked += 1;
       if (message.type === 'build') return build(message, say);
       if (message.type === 'destroy') return destroy(message.instance, message.attempt, say);
-      if (message.type === 'list') return list(message, say);
       const question = `${plan.host} describe ${asked}`;
       if (chance.happens('describe-fails', question, weather.destroyFails)) {
         return soon(question, () => say({ type: 'describe-failed', reason: 'the daemon is not up yet' }));
@@ -221,6 +228,15 @@ export function simulatedHost({ plan, clock, chance, weather, onChange }: HostOp
     forget() {
       life += 1;
       waiting.clear();
+    },
+    vanished,
+    vanish(goes) {
+      for (const [key, { instance, attempt, state }] of [...present]) {
+        if (state !== 'running' || !goes(instance, attempt)) continue;
+        present.delete(key);
+        vanished.add(key);
+        onChange(instance);
+      }
     },
     heal() {
       for (const end of hanging) end();

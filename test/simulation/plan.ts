@@ -100,6 +100,7 @@ export function planOf(seed: string, { without = new Set(), ...limits }: PlanLim
     (one.what === 'inventory' || one.what === 'device') && losses.some(({ host }) => host === one.host);
   const operations = [
     ...losses,
+    ...vanishingsOf(hosts, healAt, random.fork('vanishings')),
     ...operationsOf(hosts, healAt, random.fork('operations')).filter((one) => !isOfLost(one)),
     ...togetherOf(staying, healAt, random.fork('together')),
     ...namesOf(healAt, random.fork('names')),
@@ -225,6 +226,18 @@ function operationsOf(hosts: readonly HostPlan[], untilMs: number, random: Rando
     });
   }
   return operations.sort((one, other) => one.at - other.at);
+}
+
+/** What goes from hosts by itself, in some runs. */
+function vanishingsOf(hosts: readonly HostPlan[], untilMs: number, random: Random): Operation[] {
+  if (!random.chance(0.25)) return [];
+  return Array.from({ length: random.integer(1, 2) }, (_, position) => ({
+    id: `vanish-${position}`,
+    at: random.integer(1_000, untilMs),
+    what: 'vanish' as const,
+    host: random.pick(hosts).host,
+    restarts: random.chance(0.5),
+  }));
 }
 
 function incidentsOf(addresses: readonly string[], untilMs: number, random: Random): Incident[] {

@@ -12,7 +12,7 @@ import { stored } from '../support/turn.ts';
 import { computeOf, type OwnerActor, ownersOf, type Paces, schedulerOf, USUAL_PACES } from './actors.ts';
 import { CALLERS, callersOf } from './callers.ts';
 import { chanceOf } from './chance.ts';
-import { disagreements, stillBusy, sumFaults, unfinished } from './ending.ts';
+import { disagreements, isActiveOn, stillBusy, sumFaults, unfinished } from './ending.ts';
 import { type SimulatedHost, simulatedHost } from './host.ts';
 import { claimFaults, faultsOfInstance } from './invariants.ts';
 import { simulatedJournals } from './journals.ts';
@@ -165,6 +165,17 @@ export async function simulate(options: RunOptions): Promise<RunResult> {
       on(name) {
         tell(() => `another machine is ${name}`);
         seats.get(computeAddress((hosts.get(name) as SimulatedHost).plan.cell, name))?.begin();
+      },
+      vanish(name, restarts) {
+        const host = hosts.get(name) as SimulatedHost;
+        const { cell } = host.plan;
+        host.vanish((instance, attempt) => {
+          const goes = isActiveOn(looked, host, instance, attempt) && (restarts || chance.of(`${instance} goes`) < 0.5);
+          if (goes) tell(() => `${instance}/${attempt} is GONE from ${name}`);
+          if (goes) tally(`fault ${restarts ? 'gone-at-restart' : 'gone'}`);
+          return goes;
+        });
+        if (restarts) seats.get(computeAddress(cell, name))?.crash(300);
       },
     },
     send: (to, message) => network.send(CALLERS, to, message),

@@ -178,6 +178,17 @@ const readOnce = receiving('compute', (receive) => (state, message, from, turn) 
   if (message.type !== 'inventory-read') receive(state, message, from, turn);
 });
 
+/** What runs on a host is not asked again. */
+const listedOnce = receiving('compute', (receive) => (state, message, from, turn) => {
+  if (message.type !== 'driver-listed') receive(state, message, from, turn);
+});
+
+/** A compute goes by what its driver told it at first, whatever its cell expects. */
+const unexpecting = receiving('compute', (receive) => (state, message, from, turn) => {
+  const { expected: _, ...welcome } = message as Message & { expected?: unknown };
+  receive(state, message.type === 'welcome' ? welcome : message, from, turn);
+});
+
 /** What is asked a second time, because the answer was lost, is not answered. */
 function answeringOnce(kind: string, type: string): Alteration {
   const known = new WeakMap<object, Set<string>>();
@@ -276,6 +287,8 @@ export const SAFEGUARDS: readonly Safeguard[] = [
     breaks: /^(?:no orphan|built once|one home):/,
   },
   { name: 'a host that is up is asked again what it has', without: readOnce, breaks: /^inventory:/ },
+  { name: 'a host that is up is asked again what runs there', without: listedOnce, breaks: /^missing:/ },
+  { name: 'a compute that begins anew is told what is expected of it', without: unexpecting, breaks: /^missing:/ },
   {
     name: 'words of an earlier attempt mean nothing',
     without: anyAttempt,

@@ -1,0 +1,46 @@
+// What was built on the host and is not there any more. Its driver is asked by and by what it has, and when the cell
+// expects what this life of the compute knows nothing of.
+
+import { MAX_MISSING_TOLD } from '../messages/common.ts';
+import { type ComputeState, type Job, keyOf, newJob, type Running, type Work } from './state.ts';
+
+const NONE: readonly Running[] = [];
+
+export function askWhatRuns({ settings: { own, toDriver }, state, turn }: Work): void {
+  state.lists += 1;
+  turn.send(toDriver, { type: 'list', ask: state.lists, to: own });
+}
+
+/** What was there before the driver was asked, and is not in its answer, is gone; it may be back in a later one. */
+export function whatRuns({ state }: Work, ask: number, running: readonly Running[]): void {
+  if (ask < state.listed) return;
+  state.listed = ask;
+  state.isAnyMissing = false;
+  const there = new Set(running.map(({ instance, attempt }) => keyOf(instance, attempt)));
+  for (const [key, job] of state.jobs) {
+    job.isMissing = isToBeThere(job) && job.lists < ask && !there.has(key);
+    state.isAnyMissing ||= job.isMissing;
+  }
+}
+
+export function missingNow({ jobs, isAnyMissing }: ComputeState): readonly Running[] {
+  if (!isAnyMissing) return NONE;
+  const missing = [...jobs.values()].filter((job) => job.isMissing && isToBeThere(job));
+  return missing.slice(0, MAX_MISSING_TOLD).map(({ instance, attempt }) => ({ instance, attempt }));
+}
+
+/** What the cell expects may have been built by an earlier life after this one had asked the driver what runs. */
+export function expect(work: Work, expected: readonly Running[]): void {
+  const { state } = work;
+  const { jobs, outcomes } = state;
+  let isAnyNew = false;
+  for (const one of expected) {
+    const key = keyOf(one.instance, one.attempt);
+    if (jobs.has(key) || outcomes.has(key)) continue;
+    jobs.set(key, newJob(state, one, 'found', { builds: 0 }));
+    isAnyNew = true;
+  }
+  if (isAnyNew) askWhatRuns(work);
+}
+
+const isToBeThere = ({ state }: Job): boolean => state === 'found' || state === 'built';
