@@ -27,7 +27,7 @@ await startNode({
   leaseTtlMs,
   placementShards: shards,
   cell: { silentMs: leaseTtlMs * 3 },
-  compute: { heartbeatMs: leaseTtlMs / 2 },
+  compute: { heartbeatMs: leaseTtlMs / 2, inventoryEveryMs: leaseTtlMs },
   driver({ host }) {
     const told = hosts.get(host);
     if (told === undefined) throw new Error(`the workload has no host '${host}'`);

@@ -91,6 +91,9 @@ export async function soak(options: SoakOptions): Promise<SoakResult> {
     return memberOf(name, told, log);
   });
   const progress = watchProgress(bus, client);
+  // Nothing goes from a folder by itself; what was on a host that is lost is lost with it.
+  const missed = new Set<string>();
+  bus.subscribe(subjects.event(['cell', '*', 'build', '*', 'missing']), ({ subject }) => missed.add(subject));
   /** The client, noting when each instance is asked for the first time. */
   const watched: Client = {
     ...client,
@@ -158,7 +161,11 @@ export async function soak(options: SoakOptions): Promise<SoakResult> {
       longestWaits: waits
         .slice(0, WAITS_TOLD)
         .map(({ ms, blows: near }) => ({ ms, struck: near.map(({ blow, whom }) => `${blow} ${whom}`) })),
-      findings: [...unfenced.map((host) => `host '${host}' could not be fenced`), ...(await findings())],
+      findings: [
+        ...unfenced.map((host) => `host '${host}' could not be fenced`),
+        ...[...missed].map((subject) => `what was there was told as missing: ${subject}`),
+        ...(await findings()),
+      ],
     };
   } finally {
     progress.stop();
