@@ -4,7 +4,7 @@ import { randomUUID } from 'node:crypto';
 import Type from 'typebox';
 import type { InstanceView } from '../actors/messages/gateway.ts';
 import { untilTaken } from './backoff.ts';
-import type { Bus } from './bus/bus.ts';
+import type { ClientBus } from './bus/lent.ts';
 import type { Clock, Timer } from './clock.ts';
 import { decode, encodeForeign } from './codec.ts';
 import {
@@ -110,7 +110,7 @@ export interface Client {
 }
 
 export interface ClientOptions {
-  readonly bus: Bus;
+  readonly bus: ClientBus;
   readonly clock: Clock;
   readonly subjects: Subjects;
   /** How long to wait for an answer of the API, ms; default 10,000. Of one who is overloaded it is asked again. */

@@ -8,6 +8,7 @@ import { gatewayAddress } from '../actors/routing.ts';
 import { unlessAborted } from './abortable.ts';
 import { aggregatesOf } from './aggregates.ts';
 import type { Subscription } from './bus/bus.ts';
+import { lentBus } from './bus/lent.ts';
 import { checkHeartbeat, checkOptions } from './check-options.ts';
 import { type Client, clientOf } from './client.ts';
 import { checkClock } from './clock-check.ts';
@@ -36,7 +37,7 @@ import { within } from './within.ts';
 export interface Node {
   /** What it was named, or its name made of those of host and process. */
   readonly name: string;
-  /** The API, for use from code. */
+  /** The API, for use from code, until the node has stopped. */
   readonly client: Client;
   /** The address of the NATS server, without users and passwords, or null on a bus of the caller's. */
   readonly url: string | null;
@@ -123,6 +124,7 @@ export async function startNode(options: NodeOptions): Promise<Node> {
     leaseTtlMs,
     onError,
   });
+  const lent = lentBus(bus);
   const drivers = new Map<string, DriverHost>();
   const subscriptions: Subscription[] = [];
   /** To the end: as long as it is given requests it needs the answers. */
@@ -163,6 +165,7 @@ export async function startNode(options: NodeOptions): Promise<Node> {
     await Promise.all([...drivers].map(([address, hosted]) => closeDriver(address, hosted)));
     asker.stop();
     await gateway?.answered();
+    lent.end();
     try {
       if (options.bus === undefined) await bus.close();
     } finally {
@@ -176,7 +179,7 @@ export async function startNode(options: NodeOptions): Promise<Node> {
     get placementShards() {
       return placementShards;
     },
-    client: clientOf({ bus, clock, subjects }),
+    client: clientOf({ bus: lent.bus, clock, subjects }),
     stats: () => hosting.stats(),
     standings: () => hosting.standings(),
     stop() {

@@ -43,6 +43,33 @@ test('stopping - a driver that never closes is passed over, by name, and the oth
   assert.match(told[0] ?? '', /'driver\/c1\/h1' did not answer within 10000 ms/);
 });
 
+test('stopping - whoever waits for a build is told that the node has stopped, also on a bus that goes on', async () => {
+  const clock = virtualClock();
+  const bus = memoryServer({ clock }).connect();
+  const driver = ({ cell, host }: { cell: string; host: string }): Driver => ({
+    ...quickDriver(cell, host),
+    build: () => new Promise(() => {}),
+  });
+  const roles = ['placement', 'scheduler', 'conductor', 'cell:c1', 'compute:c1/h1'];
+  const node = await settled(clock, startNode({ roles, bus, clock, driver, logger: pino({ level: 'silent' }) }));
+  await settled(clock, node.client.build({ id: 'web', resources: { VCPU: 1 } }));
+  const waiting = failureOf(() => node.client.ended('web'));
+  await settled(clock, node.stop());
+  const from = clock.monotonic();
+  const failures = [
+    await settled(clock, waiting),
+    await settled(
+      clock,
+      failureOf(() => node.client.show('web')),
+    ),
+  ];
+  assert.equal(
+    failures.map((error) => (error as { code?: string }).code),
+    ['closed', 'closed'],
+  );
+  assert.is(clock.monotonic(), from);
+});
+
 test('stopping - of a start whose journal can be neither read nor closed nothing stays on the bus, and it tells of the first', async () => {
   const clock = virtualClock();
   const bus = memoryServer({ clock }).connect();
