@@ -30,11 +30,15 @@ export function saidOrWhyNot(data: Uint8Array, maxBytes: number): Said[] {
   }
 }
 
-/** Whether a text, such as an id, stands somewhere in a value as it is. */
-export function mentions(value: unknown, text: string): boolean {
-  if (typeof value === 'string') return value === text;
+/** Whether an id stands somewhere in a value: as it is, or as what a key begins with, such as `web-0 final` of a removal. */
+export function mentions(value: unknown, id: string): boolean {
+  if (typeof value === 'string') return value === id;
   if (typeof value !== 'object' || value === null) return false;
-  return Object.values(value).some((item) => mentions(item, text));
+  return Object.entries(value).some(([name, item]) => mentions(item, id) || (name === 'key' && begins(item, id)));
+}
+
+function begins(key: unknown, id: string): boolean {
+  return typeof key === 'string' && key.startsWith(`${id} `);
 }
 
 /** The records in an entry of a journal that has all of a turn; null when it is no such entry. */

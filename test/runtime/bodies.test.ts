@@ -54,6 +54,13 @@ test('bodies - each record of a journal entry is a line of its own, found by its
   assert.equal(linesIn(epochEntry(3)), ['cw.x - - {"v":4,"kind":"epoch","epoch":3}']);
 });
 
+test('bodies - what befalls a removal is found by the instance that is removed', () => {
+  const records = ['i final', 'i 2', 'i-2 final', 'ii 1'].map((key) => ({ type: 'removal-event', key }));
+  const [entry = new Uint8Array(0)] = entriesOf(records, { epoch: 3, pieceBytes: 1000 });
+  const lines = ['cw.x removal-event - {"key":"i final"}', 'cw.x removal-event - {"key":"i 2"}'];
+  assert.equal(linesIn(entry, 'i'), lines);
+});
+
 test('bodies - of what is no text the number of bytes is told', () => {
   const [piece = new Uint8Array(0)] = entriesWith(20);
   assert.match(linesIn(piece).join('\n'), /"kind":"records","epoch":3,"piece":0,"of":\d,"data":"20 bytes"\}$/);
