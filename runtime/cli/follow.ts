@@ -4,6 +4,7 @@
 import type { BusMessage } from '../bus/bus.ts';
 import { connectNats } from '../bus/nats.ts';
 import { shownAddresses } from '../bus/nats-addresses.ts';
+import type { NatsStatus } from '../bus/nats-options.ts';
 import { HEADERS } from '../frames.ts';
 import { checkToken, subjectsOf } from '../subjects.ts';
 import { systemClock } from '../system-clock.ts';
@@ -28,7 +29,8 @@ export async function follow(flags: TapFlags): Promise<void> {
   const { prefix: checked } = subjectsOf(prefix);
   const interrupt = onInterrupt();
   const clock = systemClock();
-  const bus = await connectNats({ ...natsOf(flags), name: 'tap', signal: interrupt.signal, onError: tell });
+  const onStatus = (status: NatsStatus) => tellGap(status, clock.now());
+  const bus = await connectNats({ ...natsOf(flags), name: 'tap', signal: interrupt.signal, onError: tell, onStatus });
   const all = `${checked}.>`;
   const show = (message: BusMessage): void => {
     for (const line of linesOf(message, clock.now(), instance, bus.maxPayloadBytes)) console.log(printable([line]));
@@ -49,6 +51,19 @@ export async function follow(flags: TapFlags): Promise<void> {
   }
 }
 
+/** What is said while the server is away is not shown: nobody shall take that for silence. */
+function tellGap(status: NatsStatus, at: number): void {
+  if (status.type === 'disconnected') {
+    console.error(`${timeOf(at)} disconnected from ${status.server}: what is said now is not shown`);
+  } else if (status.type === 'reconnected') {
+    console.error(`${timeOf(at)} connected again, to ${status.server}`);
+  }
+}
+
+function timeOf(at: number): string {
+  return new Date(at).toISOString().slice(11, 23);
+}
+
 /** The lines of a message of the bus: one for each message in its body that names the instance, if one is wanted. */
 export function linesOf(
   { subject, data, headers }: BusMessage,
@@ -56,7 +71,7 @@ export function linesOf(
   instance: string | undefined,
   maxBytes: number,
 ): string[] {
-  const time = new Date(at).toISOString().slice(11, 23);
+  const time = timeOf(at);
   return saidOrWhyNot(data, maxBytes)
     .filter(({ message }) => instance === undefined || mentions(message, instance))
     .map(({ from, message }) => {

@@ -354,4 +354,23 @@ test('node and tap - several processes are one system, and its traffic can be fo
   }
 });
 
+test('tap - says when it begins and ceases to miss what is said', async () => {
+  const server = await startTestServer();
+  try {
+    await withCommands(async (command) => {
+      const tap = command('tap', '--servers', server.url);
+      await until('the tap follows', () => /following/.test(tap.err()));
+      await server.kill();
+      await until('it says that it hears nothing', () => /^[\d:.]+ disconnected from .*not shown$/m.test(tap.err()));
+      await server.restart();
+      await until('it says that it hears again', () => /^[\d:.]+ connected again, to /m.test(tap.err()));
+      assert.is(tap.out(), '');
+      tap.child.kill('SIGINT');
+      assert.is(await tap.ended, 0, tap.err());
+    });
+  } finally {
+    await server.stop();
+  }
+});
+
 test.run();
