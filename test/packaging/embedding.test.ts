@@ -178,6 +178,16 @@ test('a program that embeds it compiles with its types, and runs', async () => {
   assert.match(await runCompiled('embed'), /^embedded/m);
 });
 
+test('a program that embeds it becomes one file as the guide says, and runs without the package', async () => {
+  const folder = await compiled();
+  const guide = await readFile(join(ROOT, 'runtime/docs/embedding.md'), 'utf8');
+  const [, shown = ''] = /^npx (esbuild .*?)^```$/ms.exec(guide) ?? [];
+  const alone = await mkdtemp(join(root, 'alone-'));
+  const bundled = shown.replace('program.ts', 'out/embed.js').replace('program.mjs', join(alone, 'program.mjs'));
+  await run('bash', ['-c', join(ROOT, 'node_modules/.bin/', bundled)], folder);
+  assert.match(await run(process.execPath, ['program.mjs'], alone), /^embedded/m);
+});
+
 test('a test that is generated from a machine, with @xstate/test, compiles and walks it', async () => {
   assert.match(await runCompiled('model'), /^walked \d+ paths/m);
 });
