@@ -16,7 +16,7 @@ export interface RemovalContext {
   readonly instance: string;
   /** The attempt that is removed. */
   readonly attempt: number;
-  /** The host on which something of it may run; null when nothing does. */
+  /** The host on which something of it may run; null when nothing does: it takes DESTROYED as it begins, which is not recorded. */
   readonly host: string | null;
   /** The instance ends with this: its consumer may never claim again. */
   readonly final: boolean;
