@@ -17,7 +17,7 @@ import type { Outbox } from './outbox.ts';
 import { ownedActor } from './owned.ts';
 import { type Keeper, keeperOf, type Standing } from './ownership/keeper.ts';
 import type { Leases } from './ownership/leases.ts';
-import type { Subjects } from './subjects.ts';
+import { DEFAULT_PREFIX, type Subjects } from './subjects.ts';
 import { supervision } from './supervision.ts';
 import { type ActorHost, actorHost } from './turn.ts';
 import { VERSION } from './version.ts';
@@ -187,9 +187,10 @@ export function hostingOf(options: HostingOptions): Hosting {
     const addressOf = new Map(endpoints.map((endpoint) => [endpoint.name, bySubject.get(endpoint.subject) ?? owner]));
     return bus.serve({
       name: role,
-      description: `${description} on ${name}`,
+      // Several deployments may share a server, and have cells and shards of the same names.
+      description: `${description} on ${name}${subjects.prefix === DEFAULT_PREFIX ? '' : `, ${subjects.prefix}`}`,
       version: VERSION,
-      metadata: { node: name, ...metadata },
+      metadata: { node: name, prefix: subjects.prefix, ...metadata },
       endpoints,
       loopback,
       stats: stats ?? ((endpoint) => statsOf(addressOf.get(endpoint) ?? owner)),

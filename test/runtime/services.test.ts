@@ -3,8 +3,10 @@
 
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { memoryBus } from '../../runtime/bus/memory.ts';
 import { inServices } from '../../runtime/bus/services.ts';
 import { startNode } from '../../runtime/node.ts';
+import { systemClock } from '../../runtime/system-clock.ts';
 import { quickDriver } from '../e2e/system.ts';
 import { withServer } from '../support/bus.ts';
 import { until } from '../support/until.ts';
@@ -57,6 +59,25 @@ test('services - the statistics of hundreds of computes come in messages that th
       await node.stop();
     }
   });
+});
+
+test('services - say of which deployment they are, where it is not that of the default prefix', async () => {
+  const bus = memoryBus({ clock: systemClock() });
+  const nodes = [];
+  try {
+    for (const prefix of ['cw', 'prod.cw']) nodes.push(await startNode({ roles: ['cell:c1'], bus, name: 'n', prefix }));
+    const found: string[][] = [];
+    bus.subscribe('found', ({ data }) => {
+      const { description, metadata } = JSON.parse(Buffer.from(data).toString());
+      found.push([description, metadata.prefix]);
+    });
+    bus.publish('$SRV.INFO.cell', new Uint8Array(0), { reply: 'found' });
+    await until('both are there', () => found.length === 2);
+    assert.equal(Object.fromEntries(found), { 'cell c1 on n': 'cw', 'cell c1 on n, prod.cw': 'prod.cw' });
+  } finally {
+    for (const node of nodes) await node.stop();
+    await bus.close();
+  }
 });
 
 test.run();
