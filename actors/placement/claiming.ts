@@ -7,6 +7,7 @@ import type { Address } from '../actor.ts';
 import { fitAtOnce } from '../fitting/fit.ts';
 import type { Claim, Refusal } from '../messages/placement.ts';
 import { notAsRequested, refusalOfClaim } from './conditions.ts';
+import type { Held } from './consumers.ts';
 import { refusalByFence } from './fences.ts';
 import { askKeeper, mustAsk, waitsNoLonger } from './group-keeping.ts';
 import { blockersOf } from './lock-keys.ts';
@@ -46,18 +47,20 @@ export function claim(work: ShardWork, asked: Claim, from: Address, elsewhere: R
   const movesOut = consumer !== undefined && consumer.held.length > 0;
   const isOpen = shards > 1 && elsewhere === null && mustAsk(state, asked);
   if (isOpen && movesOut) return askKeeper(work, asked, from);
+  const left = movesOut ? consumer.held.filter((one) => !keep.includes(one.attempt)) : [];
   if (movesOut) {
     state.consumers.holding.touch(id);
     giveBack(state, id, consumer, (one) => !keep.includes(one));
   }
   const refusal = refusalOf(state, asked) ?? elsewhere;
-  if (refusal === null) return isOpen ? askKeeper(work, asked, from) : take(work, asked, asked.allocations, from);
+  if (refusal === null) return isOpen ? askKeeper(work, asked, from) : take(work, asked, asked.allocations, left, from);
   const instead = elsewhere === null ? servedInstead(state, asked, refusal) : null;
-  if (instead !== null) return isOpen ? askKeeper(work, asked, from) : take(work, asked, instead, from);
+  if (instead !== null) return isOpen ? askKeeper(work, asked, from) : take(work, asked, instead, left, from);
   // A first claim that is refused changed nothing and needs no memory: the next one is for another host. Only where that
   // may be another shard's must this one, should it come once more, be refused once more.
   if (consumer !== undefined) commit({ type: 'refused', consumer: id, attempt, keep, refusal });
   else if (order !== undefined) commit({ type: 'fenced', consumer: id, order, until: asked.expiresAt, refusal });
+  tellLeft(turn, id, left);
   refuse(work, asked, from, refusal);
 }
 
@@ -113,6 +116,7 @@ function take(
   { state, turn, commit }: ShardWork,
   asked: Claim,
   allocations: readonly Allocation[],
+  left: readonly Held[],
   from: Address,
 ): void {
   const { consumer, attempt, keep, order } = asked;
@@ -123,7 +127,15 @@ function take(
   commit(record);
   waitsNoLonger(state, asked);
   grant(state, asked, allocations, from, turn);
+  tellLeft(turn, consumer, left);
   tell(turn, allocations[0]?.provider ?? '', 'granted', { consumer, attempt, allocations });
+}
+
+/** What a move gives back is told as any release is: whoever follows the events counts by them what is held. */
+function tellLeft(turn: ShardWork['turn'], consumer: string, left: readonly Held[]): void {
+  for (const { attempt, allocations } of left) {
+    tell(turn, allocations[0]?.provider ?? '', 'released', { consumer, attempt, deleted: false });
+  }
 }
 
 function refuse({ state, turn }: ShardWork, asked: Claim, from: Address, refusal: Refusal): void {

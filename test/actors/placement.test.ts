@@ -348,6 +348,19 @@ test('placement - a move takes what it gives back, in one decision', () => {
   );
 });
 
+test('placement - what a move gives back is told as released, whether its claim is granted or refused', () => {
+  const shard = shardWith(hostTree('a'), hostTree('b'));
+  shard.tell(claimOf('c1'));
+  const toldIn = ({ events }: Turned<unknown>) =>
+    events.map(({ topic, body }) => `${topic.slice(-2).join(' ')} ${(body as { attempt: number }).attempt}`);
+  const moved = shard.tell(claimOf('c1', { attempt: 2, host: 'b' }));
+  assert.equal(toldIn(moved), ['a released 1', 'b granted 2']);
+  assert.equal(toldIn(shard.tell(claimOf('c1', { attempt: 2, host: 'b' }))), [], 'said again it is answered alone');
+  assert.equal(toldIn(shard.tell(claimOf('c1', { attempt: 3, keep: [2] }))), ['a granted 3'], 'what is kept is not');
+  const refused = shard.tell(claimOf('c1', { attempt: 4, host: 'b', vcpu: 9, keep: [2] }));
+  assert.equal(toldIn(refused), ['a released 3', 'b refused 4']);
+});
+
 test('placement - that nothing is held is said with a record, which a shard that was superseded cannot make', () => {
   const shard = shardWith(hostTree('a'));
   const records = (message: PlacementMessage) => shard.tell(message).records.map(({ type }) => type);
