@@ -18,7 +18,7 @@ import { tooLargeWords } from './explaining/too-large.ts';
 import { unknownWords } from './explaining/unknown-names.ts';
 import { anyAdmits } from './gangs.ts';
 import { giveAllBack } from './giving-back.ts';
-import { GROUP_CHANGED, GROUP_CONFLICT } from './group-rules.ts';
+import { GROUP_CHANGED, GROUP_CONFLICT, keptRuleWords, toldRuleOf } from './group-rules.ts';
 import { isBehindOthers, keepPlace, mayWait } from './lots.ts';
 import { park, type WhyParked } from './parking.ts';
 import { lateFiltersOf } from './ranking/ranking.ts';
@@ -134,10 +134,12 @@ function explainFailure(
     const runsOut = draft.runsOut === undefined ? '' : `; ${runsOutWords(draft.runsOut)}`;
     const tooLarge = draft.tooLarge === undefined ? '' : `; ${tooLargeWords(draft.tooLarge)}`;
     const held = draft.groupHeld === undefined ? '' : `; ${heldWords(draft.groupHeld)}`;
+    const rule = open.hopeless === GROUP_CONFLICT ? undefined : toldRuleOf(view, request.spec);
+    const ruled = rule === undefined ? '' : `; ${keptRuleWords(rule)}`;
     const silent = silenceWords(view, request);
     const misspelt = draft.unknown === undefined ? '' : `; ${unknownWords(draft.unknown)}`;
     const words = withWords(
-      `${which}${refusal}${where}${runsOut}${tooLarge}${held}${silent}`,
+      `${which}${refusal}${where}${runsOut}${tooLarge}${held}${ruled}${silent}`,
       misspelt,
       adviceFor(draft.advice, found),
     );

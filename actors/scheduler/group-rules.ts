@@ -122,6 +122,10 @@ export function conflictWords({ instanceGroup }: RequestSpec, other: string): st
 export const groupRuleWords = ({ group, rule, asked }: GroupRule): string =>
   `instance group '${group}' has the rule '${rule}', not '${asked}'`;
 
+/** Of a request that other things stand in the way of, too. */
+export const keptRuleWords = (rule: GroupRule): string =>
+  `${groupRuleWords(rule)}, and keeps it as long as it has members`;
+
 /**
  * Whether members of its group are told to have another rule. A placement shard refuses a claim for that only where it has
  * such members itself; with several shards all are asked whether they have before any claim is made, if such are told of.

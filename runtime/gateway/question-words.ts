@@ -6,7 +6,7 @@ import type { InstanceView } from '../../actors/messages/gateway.ts';
 import type { OnNamedHosts } from '../../actors/messages/in-the-way.ts';
 import type { GroupRule, HostStanding, RankedHost } from '../../actors/messages/questions.ts';
 import { present } from '../../actors/present.ts';
-import { groupRuleWords } from '../../actors/scheduler/group-rules.ts';
+import { keptRuleWords } from '../../actors/scheduler/group-rules.ts';
 import { CLAIM_REFUSED, hostLines, outcomeWords, PASSED_OVER, remainsOn, timeWords } from './attempt-words.ts';
 import {
   absenceLines,
@@ -224,7 +224,7 @@ function obstacleInFull({
 
 /** Whatever else is in the way of a request, the rule of its group is, too. */
 const ruleLines = (groupRule: GroupRule | undefined): string[] =>
-  groupRule === undefined ? [] : [`${groupRuleWords(groupRule)}, and keeps it as long as it has members`];
+  groupRule === undefined ? [] : [keptRuleWords(groupRule)];
 
 /** What stands in the way beside the first thing has lines of its own. */
 function alsoLines({ also = [], partly }: Pick<HostStanding, 'also' | 'partly'>, stands = 'stands'): string[] {

@@ -351,6 +351,16 @@ test('scheduler groups - another rule for the same group is told at once, and no
   assert.match(reason ?? '', /^group-policy-conflict: instance group 'apart' has the rule 'anti-affinity'/);
 });
 
+test('scheduler groups - another rule is told of a request that other things stand in the way of as well', () => {
+  const all = scheduling(fleet(3));
+  choose(all, 'first', specOf(APART));
+  const others = specOf({ ...APART, policy: 'soft-anti-affinity' });
+  const { reason } = choose(all, 'second', { ...others, groups: [{ name: '', resources: { VCPU: 10_000 } }] });
+  assert.match(reason ?? '', /3 unit-constraint VCPU/);
+  const rule = "instance group 'apart' has the rule 'anti-affinity', not 'soft-anti-affinity'";
+  assert.ok(reason?.includes(`; ${rule}, and keeps it as long as it has members`), reason ?? '');
+});
+
 test('scheduler groups - requests of one shape share one ranking, whatever their groups', () => {
   const all = scheduling(fleet(3));
   for (let at = 0; at < 10; at += 1) choose(all, `r${at}`, specOf({ ...APART, id: `/g${at}` }));
