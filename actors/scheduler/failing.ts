@@ -10,7 +10,7 @@ import { placementShardOf } from '../routing.ts';
 import { type Draft, decided, noteRefusedOfOthers } from './decision.ts';
 import { absentOf, roomWords, whyNoneOf, whyNoneTogether } from './explaining/explain.ts';
 import { heldWords } from './explaining/group-held.ts';
-import { firstOnNamed, recordOnNamed } from './explaining/named-obstacles.ts';
+import { firstOnNamed, type OnNamed, recordOnNamed } from './explaining/named-obstacles.ts';
 import { runsOutWords } from './explaining/running-out.ts';
 import { standing } from './explaining/standing.ts';
 import { isToldOfLate, surveyFor } from './explaining/surveying.ts';
@@ -83,6 +83,7 @@ function explainFailure(
   const { now: draftedAt } = work.turn;
   const { revision } = work.state.view;
   const isOfHosts = open.hopeless === null;
+  const isConflict = open.hopeless === GROUP_CONFLICT;
   const { since = 0 } = open.asked.waits ?? {};
   const mayBeBrief = mayWait(open) && draft.claimsRefused === 0 && given === undefined;
   const isBrief = mayBeBrief && isToldOfLate(work, request, count, since);
@@ -104,19 +105,17 @@ function explainFailure(
     const hasRoomForSome = times > 0 && times < count;
     const isStillSo = isWhole && (hasRoomForSome || (isAsDrafted && draft.ofFitting !== null));
     const saysMore = stands?.fits === 0 ? !isRankedByAll || isWhole : isStillSo;
-    const isRenewed = isOfHosts && stands !== undefined && saysMore;
+    // Where a host would do, as far as is known here, the group has changed meanwhile.
+    const isOfSurvey = isConflict && found?.standing?.fits === 0;
+    const isRenewed = (isOfHosts || isOfSurvey) && stands !== undefined && saysMore;
     const isOfNow = isAsDrafted || isRenewed;
-    const onNamed = isOfHosts && isOfNow ? firstOnNamed(now.state, request, count) : [];
+    const onNamed = (isOfHosts || isConflict) && isOfNow ? firstOnNamed(now.state, request, count) : [];
     draft.onNamed = recordOnNamed(onNamed);
-    const ofConflict = { isCauseTold: true, onNamed, count };
-    let refusal =
-      open.hopeless === GROUP_CONFLICT
-        ? `${reason}; ${whyNoneOf(now.state, request, draft, undefined, ofConflict)}`
-        : reason;
-    if (isRenewed) {
-      // The ranking goes by the first thing that each host falls short of; its nearest hosts may lack others, too.
-      const { hosts, fits, refused } = stands;
-      Object.assign(draft, { hosts, fits, refused });
+    // The ranking goes by the first thing that each host falls short of; its nearest hosts may lack others, too.
+    if (isRenewed) Object.assign(draft, { hosts: stands.hosts, fits: stands.fits, refused: stands.refused });
+    const ofConflict = { isCauseTold: true, onNamed: butConflict(onNamed), count };
+    let refusal = isConflict ? `${reason}; ${whyNoneOf(now.state, request, draft, undefined, ofConflict)}` : reason;
+    if (isRenewed && isOfHosts) {
       const [first] = found?.advice ?? [];
       const isChangeTold = first !== undefined && first.code !== 'fewer-instances';
       const more = { isCauseTold: draft.groupHeld !== undefined || isChangeTold, onNamed, count };
@@ -150,7 +149,7 @@ function explainFailure(
     const { reason: words, decision } = why(now, found);
     tell(now, words, decision, mayBeBrief && found === null);
   };
-  if (open.hopeless !== null && open.hopeless !== GROUP_CONFLICT) return answer(work, null);
+  if (!isOfHosts && !isConflict) return answer(work, null);
   if (given !== undefined) {
     const fewer: Advice = { code: 'fewer-instances', from: count, to: given.instances, hosts: given.hosts };
     return answer(work, { advice: [fewer], room: given });
@@ -174,6 +173,15 @@ function explainFailure(
   isParked = mayWait(open) && (comes === 'later' || (comes === 'begun' && isInLine));
   if (isParked) answer(work, null);
 }
+
+/** What stands in the way there beside the rule of the group, which has been said. */
+const butConflict = (onNamed: readonly OnNamed[]): OnNamed[] =>
+  onNamed
+    .map(({ host, found }) => ({
+      host,
+      found: { ...found, all: found.all.filter(({ code }) => code !== GROUP_CONFLICT) },
+    }))
+    .filter(({ found }) => found.all.length > 0);
 
 /** What has been found out of a request since it was parked, if it still is. */
 function tellParked(work: Work, { key, asked, from }: Open, why: () => { reason: string; decision: string }): void {

@@ -487,6 +487,41 @@ test('placing - another rule than its group has is said in the same words where 
   }
 });
 
+test('placing - another rule than its group has leaves nothing untold of the hosts that the request names', () => {
+  const all = schedulersOf(hostsIn('c1', 'h1', 'h2', 'h3', 'h4'));
+  const asked = (instance: string, VCPU: number, oneOf: string[], policy?: 'affinity' | 'anti-affinity') => {
+    const one = selectFor(instance);
+    const groups = [{ name: '', resources: { VCPU } }];
+    const instanceGroup = policy === undefined ? {} : { instanceGroup: { id: 'p/g', policy } };
+    return { ...one, spec: { ...one.spec, groups, tree: { oneOf }, ...instanceGroup } };
+  };
+  chosenIn(all.choose(asked('first', 8, ['p-h1'], 'affinity')));
+  chosenIn(all.choose(asked('full', 8, ['p-h2'])));
+  const answer = all.choose(asked('second', 4, ['p-h2', 'p-h3'], 'anti-affinity'));
+  if (answer?.type !== 'no-valid-host') throw new Error(JSON.stringify(answer));
+  const rule = "instance group 'g' has the rule 'affinity', not 'anti-affinity'";
+  const lacks = "4 VCPU exceed what is free on provider 'h2': 0 of 8 (short by 4)";
+  const words = `group-policy-conflict: ${rule}; none of 4 hosts: c1/h2, which it names: ${lacks}; 2 not-a-named-provider, `;
+  assert.is(answer.reason.slice(0, words.length), words);
+  const { onNamed, refused } = unpackDecision(JSON.parse(answer.decision ?? ''));
+  assert.equal(
+    onNamed?.told.map(({ host, refusal, also }) => [host, refusal.code, also?.map(({ code }) => code)]),
+    [
+      ['h2', 'exceeds-capacity', ['group-policy-conflict']],
+      ['h3', 'group-policy-conflict', undefined],
+    ],
+  );
+  // By filters first, as `fit` counts them: h1 has no room for it either.
+  assert.equal(
+    refused.map(({ code, hosts }) => [code, hosts]),
+    [
+      ['not-a-named-provider', 2],
+      ['exceeds-capacity', 1],
+      ['group-policy-conflict', 1],
+    ],
+  );
+});
+
 test('placing - a record by which no host fits weighs none, though some were weighed before the claim was refused', () => {
   const all = schedulersOf(hostsIn('c1', 'h1', 'h2', 'h3'));
   const ofGroup = (instance: string, policy: 'affinity' | 'soft-affinity') => {
