@@ -4,14 +4,14 @@ import { waitMs } from '../builds.ts';
 import type { DriverAnswer } from '../messages/compute.ts';
 import { wakeId } from '../wakes.ts';
 import { whatRuns } from './missing.ts';
-import { answer, beginDestroying, buildsOf, end, RETRY_WAKE, sayDestroyed } from './orders.ts';
+import { answer, beginDestroying, buildsOf, end, RETRY_WAKE, sayDestroyed, sayTrouble } from './orders.ts';
 import { enter, tell } from './presence.ts';
 import { keyOf, newJob, type Work } from './state.ts';
 import { inventoryRead } from './tree.ts';
 
 export function driverSaid(work: Work, said: DriverAnswer): void {
   const { settings, state, turn } = work;
-  const { host, patience, toCell } = settings;
+  const { patience, toCell } = settings;
   if (said.type === 'described') {
     if (state.phase !== 'describing') return;
     state.providers = said.providers;
@@ -68,9 +68,8 @@ export function driverSaid(work: Work, said: DriverAnswer): void {
     const task = said.type === 'driver-unknown' ? 'build' : 'destroy';
     // A build that is being destroyed may well reject: what comes of its end is still to be told.
     if (job.state !== (task === 'build' ? 'building' : 'destroying')) return;
-    if (state.phase !== 'retired') {
-      turn.send(toCell, { type: 'driver-trouble', host, instance, attempt, task, reason: said.reason });
-    }
+    job.trouble = said.reason;
+    if (state.phase !== 'retired') sayTrouble(work, job, toCell);
     job.asked = null;
     turn.wakeAfter(wakeId(RETRY_WAKE, key), waitMs(patience, job.repeats, key));
     job.repeats += 1;

@@ -3,7 +3,7 @@
 import type { Address } from '../actor.ts';
 import type { ComputeBuild } from '../messages/compute.ts';
 import { wakeId } from '../wakes.ts';
-import { type ComputeState, keyOf, newJob, type Outcome, type Running, type Work } from './state.ts';
+import { type ComputeState, type Job, keyOf, newJob, type Outcome, type Running, type Work } from './state.ts';
 
 export const RETRY_WAKE = 'retry';
 
@@ -25,7 +25,7 @@ export function build(work: Work, order: ComputeBuild, from: Address): void {
   if (job?.state === 'destroying') return answer(work, instance, attempt, { state: 'destroyed' }, from);
   if (job?.state === 'built') return answer(work, instance, attempt, { state: 'built' }, from);
   turn.send(from, { type: 'accepted', host: settings.host, instance, attempt });
-  if (job?.state === 'building') return;
+  if (job?.state === 'building') return sayTrouble(work, job, from);
   // Another instance may have had the name long ago, of which the driver has not come back yet.
   const builds = buildsOf(state, key) + 1;
   state.outcomes.delete(key);
@@ -52,6 +52,17 @@ export function answer(
   }
 }
 
+/** Said again to whoever asks: the cell does not record it, and another owner of it has not heard. */
+export function sayTrouble(
+  { settings: { host }, turn }: Work,
+  { instance, attempt, state, trouble }: Job,
+  to: Address,
+): void {
+  if (trouble === null) return;
+  const task = state === 'building' ? 'build' : 'destroy';
+  turn.send(to, { type: 'driver-trouble', host, instance, attempt, task, reason: trouble });
+}
+
 export function sayDestroyed(
   { settings: { host }, state: { incarnation }, turn }: Work,
   of: Running,
@@ -74,7 +85,7 @@ export function destroy(work: Work, instance: string, attempt: number, from: Add
     // The driver may never come back from what it was asked; it may be asked for the same once more.
     if (job.asked !== null) job.asked = (job.asked + 1) % ASKS_FOR_DRIVER;
     if (job.asked === 0) turn.send(toDriver, { type: 'destroy', instance, attempt });
-    return;
+    return sayTrouble(work, job, from);
   }
   turn.cancelWake(wakeId(RETRY_WAKE, key));
   beginDestroying(work, instance, attempt, buildsOf(state, key));

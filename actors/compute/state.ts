@@ -38,6 +38,8 @@ export interface Job extends Running {
   asked: number | null;
   /** How often the driver was told to build it and has not come back yet. */
   builds: number;
+  /** What the driver said last instead of what came of it; null: nothing. */
+  trouble: string | null;
   /** How often the driver had been asked what runs when it was there: only a later list is to have it. */
   lists: number;
   /** The driver did not have it when it was asked last. */
@@ -99,7 +101,7 @@ export function newJob(
   state: Job['state'],
   { builds, order = null }: { builds: number; order?: ComputeBuild | null },
 ): Job {
-  return { instance, attempt, state, order, repeats: 0, asked: 0, builds, lists, isMissing: false };
+  return { instance, attempt, state, order, repeats: 0, asked: 0, builds, trouble: null, lists, isMissing: false };
 }
 
 export function running({ state }: Work): Running[] {

@@ -325,6 +325,27 @@ test('compute - a driver that does not know what came of a build is asked again'
   assert.is(orders(on.pass(20_000)).length, 0);
 });
 
+test('compute - trouble with a driver is told again to a cell that asks again: another owner of it has not heard', () => {
+  for (const [asks, fails] of [
+    [order(), 'driver-unknown'],
+    [destroy(), 'destroy-failed'],
+  ] as const) {
+    const on = desk();
+    const troubles = (said: ReturnType<typeof on.tell>) =>
+      sentOf(said, 'driver-trouble').map(({ to, message }) => [to, message.task, message.reason]);
+    const trouble = [CELL, asks.type, 'no daemon'];
+    on.tell(asks, CELL);
+    assert.equal(troubles(on.tell(asks, CELL)), [], 'there is none yet');
+    assert.equal(troubles(on.tell({ type: fails, ...ofAttempt(), reason: 'no daemon' }, DRIVER)), [trouble]);
+    assert.equal(troubles(on.tell(asks, CELL)), [trouble]);
+    // The driver is at it again, and has said nothing else.
+    on.pass(600);
+    assert.equal(troubles(on.tell(asks, CELL)), [trouble]);
+    on.tell({ type: asks.type === 'build' ? 'driver-built' : 'driver-destroyed', ...ofAttempt() }, DRIVER);
+    assert.equal(troubles(on.tell(asks, CELL)), []);
+  }
+});
+
 test('compute - one that is retired tells of no trouble: its jobs are those of another life', () => {
   const on = desk();
   on.tell(order(), CELL);
