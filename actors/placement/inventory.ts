@@ -59,8 +59,13 @@ export function offUnitsBy(stock: Stock, amount: number, sameClaim = 0): number 
 
 function offUnitsWords(stock: Stock, amount: number, sameClaim: number): string {
   const short = offUnitsBy(stock, amount, sameClaim);
-  if (sameClaim + amount > stock.inventory.max_unit) {
-    return short === undefined ? '' : ` (${shortWords('unit-constraint', short)})`;
+  const { max_unit } = stock.inventory;
+  if (sameClaim + amount > max_unit) {
+    if (short === undefined) return '';
+    // Else nobody could tell why it is off by more than what it exceeds.
+    const all = Math.floor(stock.capacity);
+    const left = Math.max(0, all - stock.used);
+    return ` (${shortWords('unit-constraint', short)}${left < max_unit ? `, as ${left} of ${all} ${left === 1 ? 'is' : 'are'} free` : ''})`;
   }
   const near = amountsNear(stock, amount, sameClaim);
   return near.length === 0 ? '' : ` (nearest ${near.length === 1 ? 'amount' : 'amounts'} ${near.join(' and ')})`;

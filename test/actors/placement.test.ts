@@ -84,7 +84,13 @@ test('placement - min_unit, max_unit and step_size bound one allocation', () => 
   }
   assert.is(refusalIn(shard.tell(claimOf('rest', { vcpu: 6 }))), null);
   shard.tell(put([providerOf('a', { inventories: { VCPU: inventoryOf({ ...units, total: 18 }) } })]));
-  assert.is(refusalIn(shard.tell(claimOf('more', { vcpu: 7 })))?.short, 3, 'so much is free beside 14 that are used');
+  const more = refusalIn(shard.tell(claimOf('more', { vcpu: 7 })));
+  assert.is(more?.short, 3, 'so much is free beside 14 that are used');
+  const violated = "violate its inventory's max_unit 6 and step_size 2";
+  assert.is(more?.message, `7 VCPU on provider 'a' ${violated} (off by 3, as 4 of 18 are free)`);
+  assert.is(refusalIn(shard.tell(claimOf('all', { vcpu: 4 }))), null);
+  const full = refusalIn(shard.tell(claimOf('none', { vcpu: 7 })));
+  assert.is(full?.message, `7 VCPU on provider 'a' ${violated} (off by 7, as 0 of 18 are free)`);
 });
 
 test('placement - max_unit bounds what one claim takes of a provider in all, as the API does', () => {
