@@ -77,7 +77,11 @@ export const isSilent = ({ failure }: InstanceView): boolean => failure?.code ==
 function lastKnownHost(view: InstanceView, decision: Decision | null): string[] {
   const { chosen } = decision ?? {};
   if (!isSilent(view) || view.host !== undefined || chosen === undefined) return [];
-  return [`its last known host is ${chosen.cell}/${chosen.host}, which the decision chose`];
+  const place = `${chosen.cell}/${chosen.host}`;
+  // Where its build failed there, its cell went on with an alternate, and tells nobody above it.
+  return decision?.alternates.length === 0
+    ? [`its last known host is ${place}, which the decision chose`]
+    : [`the decision chose ${place}; whether it went on to an alternate from there, cell ${chosen.cell} alone knows`];
 }
 
 function waitingOf({ waiting }: InstanceView): string[] {

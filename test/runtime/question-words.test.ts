@@ -1101,7 +1101,10 @@ test('words - while its cell is silent, it is not said that an instance is not o
   const elsewhere = await whyNot({ id: 'web', cell: 'c1', host: 'big' });
   assert.equal([elsewhere.there, elsewhere.words[2]], [false, now]);
   assert.is(elsewhere.words[0], "instance 'web' is not on c1/big: it is in cell c2, which does not answer");
-  assert.is(wordsOfExplanation(silent, decision)[1], 'its last known host is c2/big, which the decision chose');
+  const orElsewhere = 'whether it went on to an alternate from there, cell c2 alone knows';
+  assert.is(wordsOfExplanation(silent, decision)[1], `the decision chose c2/big; ${orElsewhere}`);
+  const only = { ...decision, alternates: [] };
+  assert.is(wordsOfExplanation(silent, only)[1], 'its last known host is c2/big, which the decision chose');
 });
 
 test('words - a host that nobody knows any more is in the cell in which the record has it', async () => {
