@@ -23,6 +23,7 @@ export function loseAll(work: Work, hostName: string): void {
       type: 'lost',
       instance,
       reason: `host '${hostName}' was fenced while the instance was active there`,
+      at: work.turn.now,
     });
     publishLost(work, entry, hostName);
     tellLost(work, entry);

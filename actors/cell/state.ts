@@ -21,6 +21,7 @@ import { Deleted } from '../deleted.ts';
 import type { InstanceView } from '../messages/gateway.ts';
 import { PassingMap } from '../passing-map.ts';
 import { PassingSet } from '../passing-set.ts';
+import { present } from '../present.ts';
 import { inSteps, type Snapshot, snapshotOf } from '../snapshot.ts';
 import { rowsOf, Table } from '../table.ts';
 import {
@@ -40,8 +41,8 @@ export type CellRecord =
   | { type: 'started'; facts: BuildFacts; snapshot: StoredSnapshot; at: number }
   | { type: 'build-event'; instance: string; event: InstanceBuildEvent; at: number }
   | { type: 'deleting'; instance: string; at: number }
-  /** An active instance whose host was fenced: nothing of it runs any more. */
-  | { type: 'lost'; instance: string; reason: string }
+  /** An active instance whose host was fenced: nothing of it runs any more. `at` is absent of nodes of before. */
+  | { type: 'lost'; instance: string; reason: string; at?: number }
   /** The conductor knows that it is lost. */
   | { type: 'lost-told'; instance: string }
   | { type: 'removal-event'; key: string; event: RemovalEvent }
@@ -65,8 +66,8 @@ export interface Entry {
   readonly build: HostedBuild;
   /** The caller wants it gone. */
   deleting: boolean;
-  /** It was active on a host that was fenced: why, and whether its conductor has taken note. */
-  lost: { readonly reason: string; readonly told: boolean } | null;
+  /** It was active on a host that was fenced: why, when if that is known, and whether its conductor has taken note. */
+  lost: { readonly reason: string; readonly at?: number; readonly told: boolean } | null;
 }
 
 export interface CellState extends Shared {
@@ -192,7 +193,7 @@ export function applyToCell(state: CellState, record: CellRecord, deadlines: Sta
     case 'lost': {
       const entry = changing(state, record.instance);
       noteWhereItIs(state, record.instance, homeOf(entry), null);
-      entry.lost = { reason: record.reason, told: false };
+      entry.lost = { reason: record.reason, ...present({ at: record.at }), told: false };
       return NO_EFFECTS;
     }
     case 'lost-told': {

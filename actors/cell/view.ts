@@ -38,7 +38,10 @@ export function viewOfEntry(
     view.allocations = allocationsOf(spec, selection).map((one) => ({ ...one, resources: { ...one.resources } }));
   }
   if (failure !== null) view.failure = { ...failure };
-  if (lost !== null) view.failure = { code: 'host-fenced', message: lost.reason };
+  if (lost !== null) {
+    view.failure = { code: 'host-fenced', message: lost.reason };
+    if (lost.at !== undefined) view.lostAt = lost.at;
+  }
   if (lost?.told === false) view.owes = 'report';
   if (trouble !== undefined) view.trouble = trouble;
   if (missing?.attempt === attempt && view.state === 'active') view.missing = { since: missing.since };

@@ -64,6 +64,8 @@ export const InstanceView = Type.Object({
   /** In an explanation: when the attempt in `attempt` was begun, and when it was built, as far as that is known, ms since the epoch. */
   begunAt: Type.Optional(Type.Number()),
   builtAt: Type.Optional(Type.Number()),
+  /** When it was lost with its host, ms since the epoch, where that is known. */
+  lostAt: Type.Optional(Type.Number()),
   /** What the driver of a host said last instead of what came of an attempt that it builds or destroys: it is asked again. */
   trouble: Type.Optional(Type.Object({ attempt: Attempt, host: Token, task: DriverTask, reason: Reason })),
   /**

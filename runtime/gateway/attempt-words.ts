@@ -43,7 +43,8 @@ export function attemptLines(view: InstanceView): string[] {
   const lines = attempts.map((one) => attemptWords(view, one));
   const isOver = attempts.some((one) => one.attempt === attempt);
   if (attempt !== undefined && host !== undefined && !isOver) {
-    const since = state === 'active' && view.builtAt !== undefined ? ` since ${timeWords(view.builtAt)}` : '';
+    const at = state === 'active' ? view.builtAt : state === 'lost' ? view.lostAt : undefined;
+    const since = at === undefined ? '' : ` since ${timeWords(at)}`;
     lines.push(`${whichWords(view, view, attempt, host)}: ${state}${since}${untilWords(view, attempt)}`);
   }
   const isToBeTried = attempts.length > 0 && !ENDED.has(state);

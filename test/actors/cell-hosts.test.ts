@@ -301,6 +301,7 @@ test('hosts - fenced: what was active there is lost, and told until the conducto
     ['cell.c1.build.i1.lost'],
   );
   assert.equal([view('i1')?.state, view('i1')?.failure?.code], ['lost', 'host-fenced']);
+  assert.is(view('i1')?.lostAt, on.now);
   assert.is(view('i2')?.state, 'active');
   survives();
   assert.ok(on.pass(10_000).flatMap((turned) => sentOf(turned, 'ended')).length >= 2);

@@ -299,6 +299,7 @@ test('words - of a build under way it is said until when it may take, and of wha
   const built = { ...begun, builtAt: 20_000 };
   assert.is(lastOf('active', built), `attempt 1 on c1/h1 from ${at(10)}: active since ${at(20)}`);
   assert.is(lastOf('lost', built), `attempt 1 on c1/h1 from ${at(10)}: lost`);
+  assert.is(lastOf('lost', { ...built, lostAt: 40_000 }), `attempt 1 on c1/h1 from ${at(10)}: lost since ${at(40)}`);
   const leftOf = (state: string) => ({ left: [{ attempt: 1, host: 'h1', state, since: 30_000 }] });
   assert.is(
     lastOf('deleting', leftOf('destroying')),
