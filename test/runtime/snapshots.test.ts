@@ -351,6 +351,42 @@ test('slices take about a millisecond each and one at a time, whoever they are o
   assert.ok(ofB > 1_000 && ofB < 20_000, `${ofB} rows of one who was stopped`);
 });
 
+test('of several whose slices are due at the same time each comes to its end, the last one too', () => {
+  const on = workClock(0.01);
+  const slices: Slice[] = [];
+  const take = slicing(on, slicerOf(on.clock, USUAL), slices);
+  for (const owner of ['a', 'b', 'c']) take(owner, 1_000);
+  on.virtual.runUntilIdle();
+  for (const owner of ['a', 'b', 'c']) assert.is(rowsIn(ofOwner(slices, owner)), 1_000, owner);
+});
+
+test('what a later slice fails of is told to its owner, and costs the others nothing', () => {
+  const on = workClock(0.01);
+  const slices: Slice[] = [];
+  const slicer = slicerOf(on.clock, USUAL);
+  const table = new Table<number>((value, key) => [key, value]);
+  for (let n = 0; n < 100; n += 1) table.set(`k${n}`, n);
+  const failures: unknown[] = [];
+  let parts = 0;
+  const add: SnapshotWriter['add'] = (_part, _isLast, stored) => {
+    parts += 1;
+    if (parts === 2) throw new Error('no room');
+    on.virtual.soon(stored);
+    return 100;
+  };
+  takeSnapshot({
+    snapshot: snapshotOf({}, { all: table.capture() }),
+    writer: { add },
+    slicer,
+    isWanted: () => true,
+    onFailure: (error) => failures.push(error),
+  });
+  slicing(on, slicer, slices)('other', 1_000);
+  on.virtual.runUntilIdle();
+  assert.equal([failures.map(String), parts], [['Error: no room'], 2]);
+  assert.is(rowsIn(slices), 1_000);
+});
+
 test('an owner that records fast has its snapshot before it has recorded too much, though no time goes by', () => {
   const on = workClock(0);
   const slices: Slice[] = [];
