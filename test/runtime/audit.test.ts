@@ -261,9 +261,66 @@ test('audit - two homes: on two hosts, in two trees, in two cells', () => {
     use(doctored, 'p-h2', 1);
   };
   const [inTrees] = seen(before).findings;
+  assert.equal(inTrees?.repairs, [{ type: 'release', consumer: 'lost', attempt: 0 }]);
   assert.match(inTrees?.whose ?? '', /^the cell: only the attempt that it knows counts/, 'it is on no host');
   const { findings } = seen((doctored) => doctored.cells.get('c2')?.instances.push(view('failed-before', 'failed')));
   assert.ok(findings.some(({ kind, what }) => kind === 'two-homes' && /is in cell 'c1' and in cell 'c2'/.test(what)));
+});
+
+test('audit - only its own attempt of an instance, or one that is owed, may be on a host, and only on that one', () => {
+  for (const strange of [
+    on('h2', 'active', 1),
+    on('h1', 'active', 2),
+    on('h1', 'active', 1, 'c2'),
+    on('h2', 'building', 1),
+    on('h1', 'building', 3),
+    on('h1', 'building', 1, 'c2'),
+  ]) {
+    const place = `${strange.cell}/${strange.host}`;
+    finds('two-homes', new RegExp(`^the driver of '${place}' has attempt ${strange.attempt} of `), ({ driven }) => {
+      driven.set(place, [...(driven.get(place) ?? []), strange]);
+    });
+  }
+  // Where its own is not there, another attempt on its host, or its own on another one, is not taken for it.
+  for (const strange of [on('h2', 'active', 1), on('h1', 'active', 2)]) {
+    const { findings } = seen(({ driven }) => {
+      driven.get('c1/h1')?.shift();
+      driven.get(`c1/${strange.host}`)?.push(strange);
+    });
+    assert.equal(findings.map(({ kind }) => kind).toSorted(), ['not-running', 'two-homes']);
+  }
+});
+
+test('audit - what may be held: either attempt between two of them, all that a last removal gives back, what an owner owes', () => {
+  const sound = seen((doctored) => {
+    const { consumers, conducted } = doctored;
+    consumers.push(holds('owing', [2, 'p-h3']));
+    conducted.set('owing', view('owing', 'failed', { owes: 'release', owedSince: NOW - 1_000 }));
+    consumers[2] = holds('moving', [1, 'p-h1']);
+    consumers[3] = holds('failed', [1, 'p-h1'], [2, 'p-h2']);
+    use(doctored, 'p-h1', 1);
+    use(doctored, 'p-h3', 1);
+  });
+  assert.equal(sound, { findings: [], unknown: [] });
+  // A claim of the first attempt may be under way before a cell has it, and of no other.
+  finds('leaked-allocation', /'handed' holds resources for attempt 2 and lives in attempt 1/, (doctored) => {
+    doctored.consumers[7] = holds('handed', [2, 'p-h2']);
+  });
+});
+
+test('audit - what an attempt holds that still runs somewhere is not given back before that is destroyed', () => {
+  const { findings } = seen((doctored) => {
+    doctored.consumers.push(holds('failed-before', [2, 'p-h2']));
+    use(doctored, 'p-h2', 1);
+    doctored.driven.get('c1/h2')?.push(on('h2', 'failed-before', 2));
+  });
+  assert.equal(
+    findings.map(({ kind, repairs }) => [kind, repairs]),
+    [
+      ['leaked-allocation', []],
+      ['running-without-record', [{ type: 'destroy', cell: 'c1', host: 'h2', instance: 'failed-before', attempt: 2 }]],
+    ],
+  );
 });
 
 test('audit - the super conductor and the cells do not know the same instances', () => {
