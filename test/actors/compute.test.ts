@@ -154,6 +154,7 @@ test('compute - once up it asks its driver every minute what the host has, and t
   assert.equal(read({ ...PROVIDER }), [], 'the same');
   const gpu: ProviderSpec = { ...PROVIDER, id: 'p2', name: 'gpu', parent: 'p1' };
   assert.equal(read(PROVIDER, gpu), [{ type: 'put-tree', ask: FIRST + 1, providers: [PROVIDER, gpu] }]);
+  assert.is(tellsIn(5_001), 1, 'until placement has heard');
   answered('tree-put', FIRST + 1);
   assert.is(tellsIn(20_000), 0);
   answered('tree-put', FIRST);
@@ -253,6 +254,8 @@ test('compute - told that another life has taken its place, it takes no orders a
     assert.equal(on.tell(message, CELL).sent, [], message.type);
   }
   assert.equal(on.tell({ type: 'destroy', ...ofAttempt(3) }, CELL).sent, []);
+  const gpu: ProviderSpec = { ...PROVIDER, id: 'p2', name: 'gpu', parent: 'p1' };
+  assert.equal(on.tell({ type: 'inventory-read', providers: [PROVIDER, gpu] }, DRIVER).sent, [], 'nor its tree');
   assert.equal(on.pass(600_000).flatMap(told), []);
 });
 
@@ -477,6 +480,26 @@ test('compute - a driver that never comes back from destroying is asked again, a
   assert.equal(told(on.tell({ type: 'driver-destroyed', ...ofAttempt() }, DRIVER)), [`destroyed to ${CELL}`]);
 });
 
+test('compute - it is asked again also where it could not destroy it at first, and then never comes back', () => {
+  const on = desk([ofAttempt()]);
+  on.tell(destroy(), CELL);
+  on.tell({ type: 'destroy-failed', ...ofAttempt(), reason: 'busy' }, DRIVER);
+  assert.equal(told(on.tell(destroy(), CELL)), [], 'it is about to be asked again');
+  assert.ok(on.pass(600).flatMap(told).includes(`destroy to ${DRIVER}`));
+  const asked = Array.from({ length: 8 }, () => told(on.tell(destroy(), CELL)));
+  assert.equal(asked.flat(), Array(2).fill(`destroy to ${DRIVER}`));
+});
+
+test('compute - of what it was not asked to destroy, or is asked to no more, a driver ends nothing by a late word', () => {
+  const on = desk();
+  on.tell(order(), CELL);
+  const late: ComputeMessage = { type: 'driver-destroyed', ...ofAttempt() };
+  assert.equal(on.tell(late, DRIVER).sent, []);
+  assert.equal(told(on.tell({ type: 'driver-built', ...ofAttempt() }, DRIVER)), [`built to ${CELL}`]);
+  assert.equal(on.tell(late, DRIVER).sent, []);
+  assert.equal(told(on.tell(order(), CELL)), [`built to ${CELL}`]);
+});
+
 test('compute - what failed by itself and is then destroyed leaves nothing to do', () => {
   const on = desk();
   on.tell(order(), CELL);
@@ -575,6 +598,19 @@ for (const [whose, isEarlier] of [
     assert.equal(told(on.tell({ type: 'driver-built', ...ofAttempt() }, DRIVER)), [`destroy to ${DRIVER}`]);
   });
 }
+
+test('compute - and where the driver was asked for it again, as it did not know what came of it', () => {
+  const on = desk();
+  on.tell(order(), CELL);
+  on.tell({ type: 'driver-unknown', ...ofAttempt(), reason: 'lost' }, DRIVER);
+  assert.is(orders(on.pass(600)).length, 1);
+  on.tell(destroy(), CELL);
+  on.tell({ type: 'driver-destroyed', ...ofAttempt() }, DRIVER);
+  on.pass(7_200_000);
+  on.tell(TREE_PUT, 'placement/0');
+  on.pass(7_200_000);
+  assert.equal(told(on.tell({ type: 'driver-built', ...ofAttempt() }, DRIVER)), [`destroy to ${DRIVER}`]);
+});
 
 test('compute - it is destroyed also where another instance has had the name meanwhile, and is gone', () => {
   const HOURS_MS = 7_200_000;
