@@ -185,6 +185,58 @@ test('asking - when the owner hears and is silent, the outcome is unknown, and i
   assert.ok(heard.length >= 2 && heard.length <= 4, `${heard.length} times`);
 });
 
+test('asking - where a question that nobody heard at first is heard at last, and not answered, the outcome is unknown', async () => {
+  const { ask, serve, done, heard, clock } = rig();
+  const asked = ask();
+  asked.catch(() => undefined);
+  clock.runUntilIdle({ untilMs: 3_000 });
+  serve(false);
+  clock.runUntilIdle({ untilMs: 6_000 });
+  assert.is(heard.length, 2);
+  assert.is(((await failureOf(() => done(asked))) as CellwrightError).code, 'timeout');
+});
+
+test('asking - nor is one known to be unheard whose hearer said that it was at it, and died', async () => {
+  const { ask, serve, done, heard, clock, say } = rig();
+  const asked = ask();
+  asked.catch(() => undefined);
+  clock.runUntilIdle({ untilMs: 3_000 });
+  const dying = serve(false);
+  clock.runUntilIdle({ untilMs: 3_500 });
+  for (let at = 4_000; at <= 7_900; at += 300) {
+    clock.advanceTo(at);
+    say(dying, { type: 'answering', ask: heard.at(-1)?.ask ?? 0 });
+  }
+  dying.kill();
+  assert.is(((await failureOf(() => done(asked))) as CellwrightError).code, 'timeout');
+  assert.is(heard.length, 1);
+});
+
+test('asking - when the time is up, a question is not put any more, and leaves no timer', async () => {
+  const { ask, serve, done, heard, clock } = rig();
+  serve(false);
+  await failureOf(() => done(ask()));
+  const asked = heard.length;
+  clock.runUntilIdle({ untilMs: 10 * LIMIT_MS });
+  assert.equal([heard.length, clock.now()], [asked, LIMIT_MS]);
+});
+
+test('asking - when it stops, whoever waits is told so, and nothing is put any more', async () => {
+  const { ask, asker, serve, done, heard, clock } = rig();
+  serve(false);
+  const asked = ask();
+  asked.catch(() => undefined);
+  clock.runUntilIdle({ untilMs: 100 });
+  asker.stop();
+  const at = clock.now();
+  for (const waits of [() => asked, ask]) {
+    const { code, retryable } = (await failureOf(() => done(waits()))) as CellwrightError;
+    assert.equal([code, retryable], ['closed', true]);
+  }
+  clock.runUntilIdle();
+  assert.equal([heard.length, clock.now()], [1, at]);
+});
+
 test('asking - it is told why the owner is silent, where that is known here', async () => {
   const { ask, serve, done } = rig((to) => `the journal of ${to} is full`);
   serve(false);

@@ -205,6 +205,24 @@ test('outbox - what an owner says carries the number of its tenure while it has 
   }
 });
 
+test('outbox - an event that is too large is reported and costs the others nothing', () => {
+  const clock = virtualClock();
+  const bus = memoryBus({ clock, maxPayloadBytes: 4_096, sharesValues: false });
+  const subjects: string[] = [];
+  bus.subscribe('cw.>', ({ subject }) => subjects.push(subject));
+  const errors: string[] = [];
+  const onError = (_: unknown, what: string) => errors.push(what);
+  const outbox = outboxOf({ bus, clock, subjects: subjectsOf('cw'), events: true, onError });
+  for (const [name, size] of [
+    ['large', 5_000],
+    ['small', 5],
+  ] as const) {
+    outbox.publish('cell/c1', { topic: ['cell', 'c1', name], body: { text: 'x'.repeat(size) }, cause: 'test' });
+  }
+  clock.runUntilIdle();
+  assert.equal([errors, subjects], [["an event on 'cw.cell.c1.large'"], ['cw.cell.c1.small']]);
+});
+
 test('outbox - the header of an event says what has happened, also where the last token of its subject is a name', () => {
   const clock = virtualClock();
   const bus = memoryBus({ clock });

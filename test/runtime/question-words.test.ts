@@ -738,6 +738,44 @@ test('words - of a cell that is silent it is said that its hosts come last', () 
   }
 });
 
+test('words - a record says whose hosts come last, what narrowed the choice, and which claims were refused, the last of many', () => {
+  const refusal = { cell: 'c1', code: 'exceeds-capacity', message: '4 VCPU exceed what is free: 2' };
+  const decision: Decision = {
+    ...{ at: 0, scheduler: 's', hosts: 3, fits: 2, refused: [{ code: 'host-down', hosts: 1 }], advice: [] },
+    ...{ silentCells: ['c2'], silentShards: [3], narrowedBy: ['lately'], claimsRefused: 9, alternates: [] },
+    refusedClaims: ['h8', 'h9'].map((host) => ({ ...refusal, host })),
+    group: { policy: 'soft-anti-affinity', members: [0, 1] },
+    weights: [weighing('c1', 0.25), weighing('c2', 0.75)],
+    chosen: { cell: 'c1', host: 'h1' },
+  };
+  const refusedClaims = [
+    '  c1/h8: exceeds-capacity: 4 VCPU exceed what is free: 2',
+    '  c1/h9: exceeds-capacity: 4 VCPU exceed what is free: 2',
+  ];
+  const told = wordsOfExplanation({ ...view, attempt: 2 }, decision);
+  assert.equal(told, [
+    "instance 'web' is active on c1/h1 (attempt 2)",
+    "scheduler 's' decided at 1970-01-01T00:00:00.000Z; of 3 hosts, 2 fit and 1 was refused",
+    '  1 host down',
+    'of those that fit, these filters narrowed the choice: lately',
+    'nothing was heard lately of cell c2: its hosts are chosen only when no other fits',
+    'nothing was heard lately of placement/3: the hosts kept there are chosen only when no other fits, and their claims wait',
+    'weighed, those with the fewest members of its instance group first:',
+    '  c1/h1 0.25 = free-share 0.25; no member of its group there',
+    '  c2/h1 0.75 = free-share 0.75; 1 member of its group there',
+    'claims refused: 9, the last 2 of them',
+    ...refusedClaims,
+    'claimed: c1/h1',
+    'alternates: none were asked for',
+    'attempt 2 on c1/h1: active',
+  ]);
+  const few = wordsOfExplanation({ ...view, attempt: 1 }, { ...decision, claimsRefused: 2 });
+  assert.is(few[0], "instance 'web' is active on c1/h1");
+  assert.equal(few.slice(9, 12), ['claims refused: 2', ...refusedClaims]);
+  const none = wordsOfExplanation(view, { ...decision, claimsRefused: 0, refusedClaims: [], narrowedBy: [] });
+  assert.not(none.some((line) => /claims refused|narrowed/.test(line)));
+});
+
 test('words - of a host whose placement shard is silent it is said that this is why another was taken, and that it comes last', async () => {
   const weights = [
     { ...weighing('c1', 0.9), host: 'h1' },
