@@ -125,7 +125,7 @@ interface Question {
 }
 
 /** A gateway, and what it asks; each question is settled by the test. */
-function gateway({ isInMemory = true } = {}) {
+function gateway({ isInMemory = true, onError = (error: unknown): void => assert.unreachable(String(error)) } = {}) {
   const clock = virtualClock();
   const asked: { question: Question; settle(answer: object): void }[] = [];
   const answers: [string, unknown][] = [];
@@ -145,7 +145,7 @@ function gateway({ isInMemory = true } = {}) {
     clock,
     conductorShards: 1,
     isInMemory,
-    onError: (error) => assert.unreachable(String(error)),
+    onError,
   });
   const bring = (verb: string, reply: string, request: object) =>
     endpoints
@@ -259,6 +259,38 @@ test('admission - a deletion behind a build that waits in line comes after it, a
   );
 });
 
+test('admission - who asks how a build is that waits in line is answered after it, and a dry run at once', async () => {
+  const { asked, bring, settled } = gateway();
+  for (let request = 0; request < LEAST; request += 1) bring('build', `a${request}`, { ...WEB, id: `r${request}` });
+  bring('build', 'build', { ...WEB, count: 2 });
+  bring('show', 'show', { id: 'web-1' });
+  bring('fit', 'fit', WEB);
+  await settled();
+  const after = () => asked.slice(LEAST).map(({ question: { type } }) => type);
+  assert.equal(after(), ['fit']);
+  asked[0]?.settle({ instances: ['r0'] });
+  await settled();
+  assert.equal(after(), ['fit', 'build', 'show']);
+});
+
+test('admission - and of one that waits for others to set out with, after it too', async () => {
+  const { clock, asked, bring } = gateway({ isInMemory: false });
+  for (let beat = 0; beat < 3; beat += 1) {
+    clock.after(beat * 10 + 1, () => {
+      for (let one = 0; one < 20; one += 1) bring('build', 'other', { ...WEB, id: `o${beat}x${one}` });
+      if (beat < 2) return;
+      bring('build', 'build', WEB);
+      bring('show', 'show', { id: 'web' });
+    });
+  }
+  const ofWeb = () => asked.filter(({ question }) => (question.instance ?? question.request) === 'web');
+  await clock.runAsync(() => ofWeb().length === 2);
+  assert.equal(
+    ofWeb().map(({ question: { type } }) => type),
+    ['build', 'show'],
+  );
+});
+
 test('admission - nor does it wait for a build and then for its turn, while ever more come and the shard does not answer', async () => {
   const { clock, asked, answers, bring } = gateway();
   for (let second = 0; second < 20; second += 1) {
@@ -274,6 +306,21 @@ test('admission - nor does it wait for a build and then for its turn, while ever
   await clock.runAsync(isOver);
   const tookMs = clock.monotonic() - 11_000;
   assert.ok(tookMs <= 9_000, `it was told after ${tookMs} ms`);
+});
+
+test('admission - nothing is done for whoever wants the answer where he may not be allowed to publish', async () => {
+  const errors: string[] = [];
+  const onError = (error: unknown) => void errors.push((error as Error).message);
+  const { asked, answers, bring, settled } = gateway({ onError });
+  for (const reply of ['cw.cell.c1.conductor', '$JS.API.STREAM.DELETE.x', 'a'.repeat(70_000)])
+    bring('build', reply, WEB);
+  await settled();
+  assert.equal([asked.length, answers.length, errors.length], [0, 0, 3]);
+  for (const error of errors)
+    assert.match(error, /^the answer is wanted on '.{1,90}', which is no inbox: nothing was done$/);
+  bring('build', 'cwx.inbox', WEB);
+  await settled();
+  assert.is(asked.length, 1);
 });
 
 test('admission - when the node stops, whoever waits in line is told so, and nobody is asked any more', async () => {

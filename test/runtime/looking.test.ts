@@ -10,6 +10,7 @@ import type { Asking } from '../../runtime/gateway/asking.ts';
 import { explainingOf } from '../../runtime/gateway/explaining.ts';
 import { likeInstances, withLikeInstances } from '../../runtime/gateway/like-instances.ts';
 import { lookingOf, unknownOf } from '../../runtime/gateway/looking.ts';
+import { failureOf } from '../support/until.ts';
 
 const test = suite('listing');
 
@@ -97,6 +98,36 @@ test('looking - of a build that failed on all its hosts the failure says what wo
   const aborted = { code: 'build-aborted', message: 'no such image' };
   const other = await shown(JSON.stringify(record), aborted);
   assert.equal([other.failure, other.asked], [aborted, ['show conductor', 'show cell']], 'nobody else is asked');
+});
+
+test('listing - who does not answer is named; what others know is told, and how those are whose cell is silent is not known', async () => {
+  const cells = ['c1', 'c1', 'c2', 'c2'];
+  const views = cells.map((cell, at): InstanceView => {
+    const instance = `i-${at}`;
+    return { instance, request: instance, cell, state: at % 2 === 0 ? 'active' : 'deleted' };
+  });
+  const waits: (number | undefined)[] = [];
+  const listOf = (silent: readonly string[], fault = new TimeoutError('it', 8_000) as Error) => {
+    const ask = async (to: string, { type }: { type: string }, _: string, waitMs?: number) => {
+      if (type === 'list-hosts') waits.push(waitMs);
+      if (silent.includes(to)) throw fault;
+      return { type, ask: 1, instances: to === 'conductor/1' ? [] : views, next: null, hosts: [] };
+    };
+    return lookingOf({ asking: { ask } as unknown as Asking, conductorShards: 2 }).list({});
+  };
+  const statesOf = ({ instances }: { instances: readonly InstanceView[] }) => instances.map(({ state }) => state);
+  const all = await listOf([]);
+  assert.equal([statesOf(all), all.next, 'silent' in all], [views.map(({ state }) => state), null, false]);
+  const [inTime] = waits.splice(0);
+  const some = await listOf(['conductor/1', 'cell/c2']);
+  assert.equal(statesOf(some), ['active', 'deleted', 'unknown', 'deleted']);
+  assert.equal(some.silent, ['conductor/1', 'cell/c2']);
+  const [late] = waits.splice(0);
+  assert.ok((late as number) < (inTime as number), 'it has been waited for long enough');
+  const none = await failureOf(() => listOf(['conductor/0', 'conductor/1']));
+  assert.is((none as CellwrightError).code, 'timeout');
+  const broken = new Error('it broke');
+  assert.is(await failureOf(() => listOf(['conductor/1'], broken)), broken);
 });
 
 test('listing - of builds that failed on all their hosts it is said what would have given them more to try, of not too many', async () => {

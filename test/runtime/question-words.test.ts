@@ -339,6 +339,7 @@ test('words - of hosts that are not up it is said what that means for an instanc
   );
   const releasing = [{ attempt: 1, host: 'h1', state: 'releasing' }];
   assert.is(lineOf('deleting', down('h1'), releasing), `its host c1/h1 is down${heard}`, 'nothing is to be done there');
+  assert.is(lineOf('active', down('h2'), cleared('h3')), `host c1/h2 is down${heard}`, 'nor where it is of another');
   const disabled = { host: 'h1', state: 'disabled' as const, reason: 'by an operator' };
   assert.is(lineOf('active', disabled), 'its host c1/h1 is disabled by an operator; it keeps what it has');
   const aside = { host: 'h1', state: 'set-aside' as const, reason: '5 builds failed', until: 30_000 };
@@ -361,6 +362,11 @@ test('words - of attempts that came to nothing it is said when each was, and of 
     `attempt 1 on c1/h1 from ${at(1)} to ${at(2)}: build-failed`,
     `attempt 2 on c1/h2 at ${at(3)}: it could not be claimed as an alternate`,
     `attempt 3 on c1/h3 from ${at(3)} to ${at(18)}: host-lost`,
+  ]);
+  const left = [1, 2].map((attempt) => ({ attempt, host: null, state: 'releasing', awaits: [1] }));
+  assert.equal(wordsOfExplanation({ ...failed, left }, null).slice(2, 4), [
+    `attempt 1 on c1/h1 from ${at(1)} to ${at(2)}: build-failed; what it held is not given back yet: placement/1 has not answered`,
+    `attempt 2 on c1/h2 at ${at(3)}: it could not be claimed as an alternate`,
   ]);
   const down = { host: 'h3', state: 'down' as const, since: 18_000, heardAt: 3_000 };
   const [, line] = wordsOfExplanation({ ...failed, hostsNotUp: [down] }, null);
