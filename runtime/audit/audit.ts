@@ -57,6 +57,8 @@ export async function audit(options: AuditOptions): Promise<AuditResult> {
   const repaired = new Set<string>();
   /** What could not be made certain of a finding in the last round, and so was left. */
   const left = new Map<string, string[]>();
+  /** Of which that was so in any round: they come after the others, whom they would else keep waiting in each. */
+  const doubted = new Set<string>();
   for (let round = 1; ; round += 1) {
     const { compared, look } = await confirmed(options);
     const repairs = compared.findings.flatMap((finding) => finding.repairs.map((repair) => ({ finding, repair })));
@@ -66,7 +68,8 @@ export async function audit(options: AuditOptions): Promise<AuditResult> {
       return { ...compared, unknown, repaired: [...repaired], looked: extentOf(look) };
     }
     left.clear();
-    for (const { finding, repair } of repairs) {
+    const isDoubted = ({ finding }: { finding: Finding }) => Number(doubted.has(keyOf(finding)));
+    for (const { finding, repair } of repairs.toSorted((one, other) => isDoubted(one) - isDoubted(other))) {
       if (options.signal?.aborted === true) throw interruption(WHAT);
       // Whoever does not answer would be waited for again and again: it is looked anew first.
       if (left.size >= MOST_LEFT) break;
@@ -78,6 +81,7 @@ export async function audit(options: AuditOptions): Promise<AuditResult> {
         if (!(error instanceof CellwrightError) || error.code === 'closed') throw error;
         const why = `whether '${subjectOf(repair)}' may be mended: ${error.message}`;
         left.set(keyOf(finding), [...(left.get(keyOf(finding)) ?? []), why]);
+        doubted.add(keyOf(finding));
       }
     }
     await limitOf(options.clock, options.pauseMs ?? DEFAULTS.pauseMs, WHAT, options.signal).over;

@@ -119,6 +119,19 @@ test('audit - where it is not known of several whether they may be mended, not a
   assert.equal([findings.length, unknown.length, asked.length], [7, 3, 9], 'three in each of three rounds');
 });
 
+test('audit - nor do they keep the others from being mended, however many of them come first', async () => {
+  const { held, audit: auditAll } = leaking(
+    async (id) => {
+      if (Number(id.slice('ghost-'.length)) <= 4) throw new TimeoutError("'conductor/1'", 8_000);
+      throw new CellwrightError('not-found', `there is no instance '${id}'`);
+    },
+    { ghosts: 6 },
+  );
+  const { repaired } = await auditAll();
+  assert.equal([...held], ['ghost-1', 'ghost-2', 'ghost-3', 'ghost-4']);
+  assert.is(repaired.length, 2);
+});
+
 test('audit - only what is found again after a pause counts', async () => {
   const clock = virtualClock();
   const looks: number[] = [];
