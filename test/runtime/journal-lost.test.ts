@@ -12,6 +12,7 @@ import { jetStreamJournals } from '../../runtime/journal/jetstream.ts';
 import type { Journal, Journals } from '../../runtime/journal/journal.ts';
 import { madeJournals } from '../../runtime/journal/made.ts';
 import { readStream } from '../../runtime/journal/reading.ts';
+import { type StreamOptions, streamOf } from '../../runtime/journal/stream.ts';
 import type { NatsServerOptions } from '../../runtime/nats-server/options.ts';
 import { type NatsServer, startNatsServer } from '../../runtime/nats-server/server.ts';
 import { subjectsOf } from '../../runtime/subjects.ts';
@@ -433,6 +434,35 @@ test(
     assert.match(unfit.message, /cannot be a journal: it drops entries by their age \(max_age\)$/);
   }),
 );
+
+test('journal-lost - a stream that would drop entries is no journal, in whichever way it is set to', async () => {
+  const config = {
+    ...{ subjects: ['cw.journal'], retention: 'limits', discard: 'old', num_replicas: 1, no_ack: false },
+    ...{ max_age: 0, max_msgs: -1, max_bytes: -1, max_msgs_per_subject: -1 },
+  };
+  const made = { has: async () => true, note: async () => {} };
+  const found = (change: object) => {
+    const info = async () => ({ config: { ...config, ...change }, created: 'then', state: { last_seq: 3 } });
+    const known = { subject: 'cw.journal', replicas: 1, known: undefined, onError: assert.unreachable };
+    return streamOf({ streams: { info }, made, owner: OWNER, stream: STREAM, ...known } as unknown as StreamOptions);
+  };
+  for (const [change, why] of [
+    [{ subjects: ['cw.other'] }, /does not take the subject 'cw\.journal'$/],
+    [{ retention: 'workqueue' }, /its retention is 'workqueue', not 'limits'$/],
+    [{ max_age: 1 }, /\(max_age\)$/],
+    [{ max_msgs_per_subject: 1 }, /\(max_msgs_per_subject\)$/],
+    [{ max_msgs: 1 }, /\(max_msgs\)$/],
+    [{ max_bytes: 1 }, /\(max_bytes\)$/],
+    [{ no_ack: true }, /\(no_ack\)$/],
+  ] as const) {
+    const { code, message } = await refusal(() => found(change));
+    assert.is(code, 'journal-unfit');
+    assert.match(message, why);
+  }
+  for (const change of [{}, { discard: 'new', max_msgs: 9, max_bytes: 9 }]) {
+    assert.is((await found(change)).created, 'then', 'one that is full takes no more, and drops nothing');
+  }
+});
 
 test(
   'journal-lost - a server that makes no stream is quoted, with the name of the journal',
