@@ -29,6 +29,8 @@ interface Process {
   losesAnswers: number;
   /** What is in its actor's mailbox is never done. */
   isStuck: boolean;
+  /** To open the actor takes until this. */
+  opened: Promise<void> | undefined;
   /** Its next attempts to open the actor fail of this. */
   failsOf: Error | undefined;
   errors: string[];
@@ -81,6 +83,7 @@ async function inRoom(run: (room: Room) => Promise<void>): Promise<void> {
           one.duties.push('open');
           if (one.failsOf !== undefined) throw one.failsOf;
           one.tenure = tenure;
+          await one.opened;
         },
         resume() {},
         async drain() {
@@ -99,6 +102,7 @@ async function inRoom(run: (room: Room) => Promise<void>): Promise<void> {
         says: undefined,
         losesAnswers: 0,
         isStuck: false,
+        opened: undefined,
         failsOf: undefined,
         errors: [],
         get keeper() {
@@ -237,6 +241,38 @@ test('keeping - one that is cut off with nobody standing by serves again when it
     one.cutOff = false;
     await until(() => serves(one));
     assert.equal(one.duties, ['open'], 'it has lost nothing');
+  }));
+
+test('keeping - one that was cut off while its actor was opened does not serve before its lease is renewed', () =>
+  inRoom(async ({ process, start, until, pass }) => {
+    const one = process('one');
+    let open = () => {};
+    one.opened = new Promise((resolve) => {
+      open = resolve;
+    });
+    const started = start(one);
+    await until(() => one.tenure !== undefined);
+    one.cutOff = true;
+    await pass(TTL_MS * 3);
+    assert.is(stateOf(one), 'opening');
+    open();
+    await started;
+    assert.is(stateOf(one), 'unsure');
+    one.cutOff = false;
+    await until(() => serves(one));
+    assert.equal(one.duties, ['open']);
+  }));
+
+test('keeping - whoever has dropped its actor holds nothing any more, whatever is left of its lease', () =>
+  inRoom(async ({ process, start, until }) => {
+    const one = process('one');
+    await start(one);
+    const { tenure } = one;
+    assert.ok(tenure?.holds());
+    one.keeper.fenced();
+    await until(() => one.duties.includes('drop'));
+    await until(() => tenure?.holds() === false || one.duties.length > 2);
+    assert.equal([tenure?.holds(), one.duties], [false, ['open', 'drop']]);
   }));
 
 test('keeping - renewals that fail for long are tried as often, and told of once a minute and for each reason', () =>

@@ -75,6 +75,20 @@ test('turns - whoever gives up while it waits takes no room, lets those behind i
   assert.not(begun.includes('late'));
 });
 
+test('turns - whoever gives up after it was let in takes nobody else out of the line', async () => {
+  const { take, begun, pass, end } = room(10);
+  const controller = new AbortController();
+  const all = [take('a', 10), take('b', 10, controller.signal), take('c', 10)];
+  end('a').resolve();
+  await pass();
+  controller.abort(new Error('it is closed'));
+  end('b').resolve();
+  await pass();
+  assert.equal(begun, ['a', 'b', 'c']);
+  end('c').resolve();
+  await Promise.all(all);
+});
+
 test('turns - one that is let in as another gives up, and gives up for the same reason, gives its room back', async () => {
   const { take, begun, end } = room(10);
   const first = take('first', 5);
