@@ -180,6 +180,9 @@ test('outbox - what an actor says to itself travels alone and by the server, as 
     ['cw.cell.c1.conductor', false, ['compute/c1/h1', 'conductor/0']],
     ['cw.cell.c1.conductor', true, ['cell/c1']],
   ]);
+  outbox.send('conductor/0', 'cell/c1', removed('c'));
+  clock.runUntilIdle();
+  assert.equal(published.slice(2), [['cw.cell.c1.conductor', false, ['conductor/0']]], 'and once');
 });
 
 test('outbox - what an owner says carries the number of its tenure while it has one, and events only where they are wanted', () => {
