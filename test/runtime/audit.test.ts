@@ -154,11 +154,16 @@ test('audit - what an instance holds of the tree of its host, and of what that s
 });
 
 test('audit - a provider over its capacity, and one whose count is wrong; of a busy one nothing is said', () => {
-  const shrink = (doctored: Doctored) => {
+  const shrinkTo = (total: number) => (doctored: Doctored) => {
     const first = doctored.providers[0] as ProviderState;
-    first.inventories = { VCPU: { ...(first.inventories.VCPU as Inventory), total: 4 } };
+    first.inventories = { VCPU: { ...(first.inventories.VCPU as Inventory), total } };
   };
-  assert.equal(finds('over-capacity', /VCPU of provider 'p-h1': 5 counted, 5 allocated, 4 is all/, shrink), []);
+  assert.equal(seen(shrinkTo(5)).findings, [], 'it is full');
+  assert.equal(finds('over-capacity', /VCPU of provider 'p-h1': 5 counted, 5 allocated, 4 is all/, shrinkTo(4)), []);
+  finds('over-capacity', /VCPU of provider 'p-h1': 4 counted, 5 allocated, 4 is all/, (doctored) => {
+    shrinkTo(4)(doctored);
+    use(doctored, 'p-h1', -1);
+  });
   finds('usage-differs', /VCPU of provider 'p-h2': 5 counted, but 4 allocated/, (doctored) => use(doctored, 'p-h2', 1));
   const busy = seen((doctored) => {
     use(doctored, 'p-h2', 1);
