@@ -24,7 +24,10 @@ async function carriedOut(repair: Repair, known: Partial<InstanceView> | Error |
       return { ...view(id, 'active'), ...known };
     },
   };
-  const outbox = { send: (_: string, to: string, message: { type: string }) => said.push(`${message.type} to ${to}`) };
+  const outbox = {
+    send: (_: string, to: string, { type, deleted }: { type: string; deleted?: boolean }) =>
+      said.push(`${type}${deleted === true ? ' for good' : ''} to ${to}`),
+  };
   const tools = { client, outbox, asking: { address: 'gateway/audit' } } as unknown as RepairTools;
   const done = await carryOut(repair, tools);
   assert.is(done === null, said.length === 0);
@@ -34,8 +37,8 @@ async function carriedOut(repair: Repair, known: Partial<InstanceView> | Error |
 test('audit - before anything is taken it is asked once more whether somebody has it', async () => {
   const release: Repair = { type: 'release', consumer: 'i1', attempt: null };
   const destroy: Repair = { type: 'destroy', cell: 'c1', host: 'h1', instance: 'i1', attempt: 2 };
-  assert.equal(await carriedOut(release, null), ['release to placement/0']);
-  assert.equal(await carriedOut(release, { state: 'deleted' }), ['release to placement/0']);
+  assert.equal(await carriedOut(release, null), ['release for good to placement/0']);
+  assert.equal(await carriedOut(release, { state: 'deleted' }), ['release for good to placement/0']);
   assert.equal(await carriedOut(release, { state: 'requested' }), [], 'its id was asked for anew');
   assert.equal(await carriedOut(destroy, null), ['destroy to compute/c1/h1']);
   assert.equal(await carriedOut(destroy, { attempt: 3 }), ['destroy to compute/c1/h1']);
