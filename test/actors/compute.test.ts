@@ -484,9 +484,10 @@ test('compute - it is asked again also where it could not destroy it at first, a
   const on = desk([ofAttempt()]);
   on.tell(destroy(), CELL);
   on.tell({ type: 'destroy-failed', ...ofAttempt(), reason: 'busy' }, DRIVER);
-  assert.equal(told(on.tell(destroy(), CELL)), [], 'it is about to be asked again');
+  const toDriver = () => told(on.tell(destroy(), CELL)).filter((one) => one.endsWith(DRIVER));
+  assert.equal(toDriver(), [], 'it is about to be asked again');
   assert.ok(on.pass(600).flatMap(told).includes(`destroy to ${DRIVER}`));
-  const asked = Array.from({ length: 8 }, () => told(on.tell(destroy(), CELL)));
+  const asked = Array.from({ length: 8 }, toDriver);
   assert.equal(asked.flat(), Array(2).fill(`destroy to ${DRIVER}`));
 });
 
