@@ -181,6 +181,8 @@ export const Decision = Type.Object({
   groupHeld: Type.Optional(GroupHeld),
   /** Where it has no host: what stood in the way on the first hosts that the request names. */
   onNamed: Type.Optional(OnNamedHosts),
+  /** Of one that had waited until it had a host: since when it was asked for, ms since the epoch. */
+  waitedSince: Type.Optional(Type.Number()),
   /** The host that was claimed; absent when there was none. */
   chosen: Type.Optional(Type.Object(Place)),
   /** The best host, then the runners-up, in the order in which they would be taken but for chance and silence. */

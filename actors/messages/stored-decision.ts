@@ -153,6 +153,8 @@ export const StoredDecision = Type.Object({
   u: Type.Optional(Type.Array(Type.Integer())),
   /** `where`. */
   e: Type.Optional(Where),
+  /** `waitedSince`. */
+  waited: Type.Optional(Type.Number()),
 });
 export type StoredDecision = Static<typeof StoredDecision>;
 
@@ -245,6 +247,7 @@ function textOf(decision: DecisionToPack, reasons: number, claims: number): stri
     shards,
     where,
     group,
+    waitedSince,
   } = decision;
   const told = fewer(refused, reasons);
   const reasonsTold = told.length === 0 ? '[]' : JSON.stringify(told.map(storedReason));
@@ -280,6 +283,7 @@ function textOf(decision: DecisionToPack, reasons: number, claims: number): stri
   if (silentShards !== undefined && silentShards.length > 0) fields.push(`"s":${JSON.stringify(silentShards)}`);
   if (shards !== undefined && weights.length > 0) fields.push(`"u":${JSON.stringify(shards)}`);
   if (where !== undefined) fields.push(`"e":${JSON.stringify(where)}`);
+  if (waitedSince !== undefined) fields.push(`"waited":${waitedSince}`);
   if (advice.length > 0) fields.push(`"x":${JSON.stringify(advice.map(storedAdvice))}`);
   fields[fields.length - 1] += '}';
   return fields.join();
@@ -408,6 +412,7 @@ export function unpackDecision(stored: StoredDecision): Decision {
       })),
       groupHeld: held && heldOf(held, stored),
       onNamed: on && { told: on.map((one) => ({ ...placeOf(one[0]), ...onNamedOf(one) })) },
+      waitedSince: stored.waited,
       chosen: g === undefined ? undefined : placeOf(g),
     }),
     weights: w.map(([where, weight, ...parts]) => ({

@@ -56,6 +56,7 @@ export function emptyDraft({ where }: Pick<Request, 'where'>): Draft {
   return {
     at: 0,
     scheduler: '',
+    waitedSince: undefined,
     chosen: undefined,
     alternates: [],
     alternatesAsked: undefined,

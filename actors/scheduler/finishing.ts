@@ -13,6 +13,8 @@ import type { Open, Selected, Telling, Work } from './state.ts';
 const MAX_ALLOCATIONS_TOLD = 1_000;
 /** The record of a decision takes as much room in an answer as an allocation for each so many of its characters. */
 const CHARACTERS_AS_ALLOCATION = 200;
+/** Within which a request that may wait has a host at once, as one that may not. */
+const AT_ONCE_MS = 1_000;
 /** How many messages one turn tells: to write one takes some milliseconds, and others are to be served in between. */
 const MESSAGES_A_TURN = 4;
 
@@ -26,8 +28,11 @@ export function finish(work: Work, open: Open, instance: string): void {
   const chosen = instances.map((one) => contextOf(open, one).candidate as Selection);
   const alternates = alternatesFor(work.state, open.request, chosen, wanted);
   const further = furtherHosts(work.state, open.request, chosen, alternates, wanted);
+  const waitedSince = waitedSinceIn(work, open);
   for (const [position, one] of instances.entries()) {
-    noteFurther(draftOf(open, one), further[position] as FurtherHosts);
+    const draft = draftOf(open, one);
+    noteFurther(draft, further[position] as FurtherHosts);
+    draft.waitedSince = waitedSince;
   }
   const selections = instances.map((one, position) => ({
     instance: one,
@@ -44,6 +49,11 @@ export function finish(work: Work, open: Open, instance: string): void {
   }));
   tell(work, { to: open.from, request, round, left: inMessages(selections) });
   close(work, open);
+}
+
+/** Since when a request has waited for a host, unless it had one at once. */
+function waitedSinceIn({ turn }: Work, { asked: { waits } }: Open): number | undefined {
+  return waits !== undefined && turn.now - waits.since >= AT_ONCE_MS ? waits.since : undefined;
 }
 
 /** Goes on telling the selections of a large request; of several such requests each is told of in turn. */

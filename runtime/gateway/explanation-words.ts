@@ -144,12 +144,14 @@ function wordsOfDecision(decision: Decision, isTogether: boolean, isOfSeveral: b
     runsOut,
     tooLarge,
     groupHeld,
+    waitedSince,
     chosen,
     weights,
     claimsRefused,
     refusedClaims,
   } = decision;
   const lines = [
+    ...(waitedSince === undefined ? [] : [`it waited for a host from ${timeWords(waitedSince)} to ${timeWords(at)}`]),
     `scheduler '${scheduler}' decided at ${timeWords(at)}; ${standingWords(hosts, fits)}`,
     ...refused.map((one) => `  ${refusedWords(one)}`),
     ...absenceLines(decision.absent),

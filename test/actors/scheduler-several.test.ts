@@ -222,6 +222,19 @@ test('scheduler - several that wait, and that limits on instances cannot let in,
   assert.is(on.choose(selectFor('s', { instances: named(3, 's'), waits: { since: 1 } }))?.type, 'selected');
 });
 
+test('scheduler - the record of one that had waited for its host says since when, and of one that had it at once nothing', () => {
+  const on = schedulersOf([{ host: 'h1' }, { host: 'h2' }]);
+  const { now = 0 } = on.desks[0] ?? {};
+  const since = now - 60_000;
+  const sinceOf = (answer: ReturnType<typeof on.choose>) => {
+    if (answer?.type !== 'selected') throw new Error(JSON.stringify(answer));
+    return unpackDecision(JSON.parse(answer.selections[0]?.decision ?? '')).waitedSince;
+  };
+  assert.is(sinceOf(on.choose(selectFor('waited', { waits: { since } }))), since);
+  assert.is(sinceOf(on.choose(selectFor('may-wait', { waits: { since: now } }))), undefined);
+  assert.is(sinceOf(on.choose(selectFor('may-not'))), undefined);
+});
+
 test('scheduler - the limit of a filter is no condition of requests that the filter does not concern', () => {
   const own: Filter = {
     name: 'gpu-limit',

@@ -34,6 +34,17 @@ test('words - where no single change is known that would help, an explanation sa
   assert.equal(told([less]), ['claimed: none', 'with 1 VCPU less (2 instead of 3) it would fit on 1 host']);
 });
 
+test('words - of an instance that had waited for its host it is said for how long', () => {
+  const active = { instance: 'web', request: 'web', state: 'active', cell: 'c1', host: 'h1' };
+  const record = { at: 90_000, scheduler: 's', claimsRefused: 0, refusedClaims: [], alternates: [], weights: [] };
+  const told = { hosts: 1, fits: 1, refused: [], advice: [], silentCells: [], narrowedBy: [] };
+  const chosen = { cell: 'c1', host: 'h1' };
+  const said = wordsOfExplanation(active, { ...record, ...told, chosen, waitedSince: 5_000 });
+  const waited = 'it waited for a host from 1970-01-01T00:00:05.000Z to 1970-01-01T00:01:30.000Z';
+  assert.is(said[said.findIndex((line) => line.startsWith("scheduler 's' decided")) - 1], waited);
+  assert.not.ok(wordsOfExplanation(active, { ...record, ...told, chosen }).some((line) => line.includes('waited')));
+});
+
 test('words - what runs out of several, and by what a group is held, is said once in an explanation, and in a dry run', () => {
   const failed = { instance: 'web-0', request: 'web', state: 'failed' };
   const runsOut = { instances: 7, of: 10, hosts: 2, classes: [{ about: 'MEMORY_MB', hosts: 2 }] };
