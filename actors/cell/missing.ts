@@ -3,13 +3,24 @@
 // it may come back: whoever asks is told, and whoever watches.
 
 import { stateOfBuild } from '../builds.ts';
-import { MAX_RUNNING_TOLD } from '../messages/common.ts';
+import { MAX_MISSING_TOLD, MAX_RUNNING_TOLD } from '../messages/common.ts';
 import { attemptKey, type Host, type Missing, NONE_MISSING, type Running } from './hosts.ts';
 import type { Entry } from './state.ts';
 import type { Work } from './work.ts';
 
-/** Takes note of all that is missing on a host. */
+/** Takes note of what a compute says to be missing. Of very many it tells some: what is not among them may be missing, too. */
 export function noteMissing(work: Work, host: Host, told: readonly Running[]): void {
+  if (told.length < MAX_MISSING_TOLD) return noteAll(work, host, told);
+  const all = new Map(told.map((one) => [attemptKey(one), one]));
+  for (const [instance, { attempt }] of host.missing) {
+    const one = { instance, attempt };
+    all.set(attemptKey(one), one);
+  }
+  noteAll(work, host, [...all.values()]);
+}
+
+/** Takes note of all that is missing on a host. */
+function noteAll(work: Work, host: Host, told: readonly Running[]): void {
   if (told.length === 0 && host.missing.size === 0) return;
   const missing = new Map<string, Missing>();
   for (const one of told) {
@@ -33,7 +44,7 @@ export function noteRunning(work: Work, host: Host, running: readonly Running[])
   if (host.missing.size === 0) return;
   const there = new Set(running.map(attemptKey));
   const still = [...host.missing].map(([instance, { attempt }]) => ({ instance, attempt }));
-  noteMissing(
+  noteAll(
     work,
     host,
     still.filter((one) => !there.has(attemptKey(one))),

@@ -23,10 +23,14 @@ export function whatRuns({ state }: Work, ask: number, running: readonly Running
   }
 }
 
-export function missingNow({ jobs, isAnyMissing }: ComputeState): readonly Running[] {
-  if (!isAnyMissing) return NONE;
-  const missing = [...jobs.values()].filter((job) => job.isMissing && isToBeThere(job));
-  return missing.slice(0, MAX_MISSING_TOLD).map(({ instance, attempt }) => ({ instance, attempt }));
+/** Of very many, others each time: in the end all are told, also where some are not the cell's. */
+export function missingNow(state: ComputeState): readonly Running[] {
+  if (!state.isAnyMissing) return NONE;
+  const missing = [...state.jobs.values()].filter((job) => job.isMissing && isToBeThere(job));
+  const from = missing.length > MAX_MISSING_TOLD ? state.missingTold % missing.length : 0;
+  state.missingTold = from + MAX_MISSING_TOLD;
+  const some = [...missing.slice(from), ...missing.slice(0, from)].slice(0, MAX_MISSING_TOLD);
+  return some.map(({ instance, attempt }) => ({ instance, attempt }));
 }
 
 /** What the cell expects may have been built by an earlier life after this one had asked the driver what runs. */

@@ -71,6 +71,8 @@ export interface ComputeState {
   lists: number;
   listed: number;
   isAnyMissing: boolean;
+  /** Up to which of them they were told, where they are too many for one heartbeat. */
+  missingTold: number;
   readonly jobs: Map<string, Job>;
   /** What came of attempts that are over, oldest first. */
   readonly outcomes: Map<string, Ended>;
@@ -124,6 +126,7 @@ export function newLife(incarnation: string): ComputeState {
     lists: 0,
     listed: 0,
     isAnyMissing: false,
+    missingTold: 0,
     jobs: new PassingMap(),
     outcomes: new PassingMap(),
     repeats: 0,

@@ -93,8 +93,8 @@ export const cellMessages = {
     /** What the host's driver measures now, if it measures anything. */
     metrics: Type.Optional(Metrics),
     /**
-     * What was built and is on the host no more, as its driver says; of very many the first. Absent: nobody has looked in
-     * this life of the compute.
+     * What was built and is on the host no more, as its driver says; of very many as many as fit, others each time. Absent:
+     * nobody has looked in this life of the compute.
      */
     missing: Type.Optional(
       Type.Array(Type.Object({ instance: Token, attempt: Attempt }), { maxItems: MAX_MISSING_TOLD }),

@@ -4,6 +4,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { compute } from '../../actors/compute/compute.ts';
+import { MAX_MISSING_TOLD } from '../../actors/messages/common.ts';
 import type { ComputeMessage } from '../../actors/messages/compute.ts';
 import { fnv1a } from '../../actors/routing.ts';
 import { desk as cellDesk } from '../support/cell-hosts.ts';
@@ -130,6 +131,20 @@ test('missing - it does not say of what is missing that it runs', () => {
   assert.equal(listed?.message.running, [TWO]);
 });
 
+const many = (count: number): Running[] =>
+  Array.from({ length: count }, (_, number) => ({ instance: `many-${number}`, attempt: 1 }));
+
+test('missing - of more than fit a heartbeat a compute tells others each time', () => {
+  const all = many(MAX_MISSING_TOLD + 500);
+  const { beats, looks } = computeDesk(all);
+  const told = [looks(), beats()];
+  assert.equal(
+    told.map((some) => some?.length),
+    [MAX_MISSING_TOLD, MAX_MISSING_TOLD],
+  );
+  assert.is(new Set(told.flatMap((some) => (some ?? []).map(({ instance }) => instance))).size, all.length);
+});
+
 // --- the cell
 
 function withInstances() {
@@ -168,6 +183,16 @@ test('missing - a cell tells of an active instance since when it is, and says so
   assert.equal(missing('one'), told);
   assert.equal(beat([two]), ['build two missing', 'build one found']);
   assert.is(missing('one'), undefined);
+});
+
+test('missing - of more than fit a heartbeat none is taken for found because it is not among those told', () => {
+  const { activate, beat, missing } = withInstances();
+  const all = many(MAX_MISSING_TOLD + 1);
+  for (const { instance } of all) activate(instance, 'h1');
+  assert.is(beat(all.slice(1)).length, MAX_MISSING_TOLD);
+  assert.equal(beat(all.slice(0, -1)), ['build many-0 missing']);
+  assert.is.not(missing(`many-${MAX_MISSING_TOLD}`), undefined);
+  assert.is(beat([]).length, all.length, 'all are found');
 });
 
 test('missing - of another attempt, or of what is not active, nothing is said', () => {
