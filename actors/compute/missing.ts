@@ -18,15 +18,16 @@ export function whatRuns({ state }: Work, ask: number, running: readonly Running
   state.isAnyMissing = false;
   const there = new Set(running.map(({ instance, attempt }) => keyOf(instance, attempt)));
   for (const [key, job] of state.jobs) {
-    job.isMissing = isToBeThere(job) && job.lists < ask && !there.has(key);
-    state.isAnyMissing ||= job.isMissing;
+    if (!isToBeThere(job) || there.has(key)) job.isMissing = false;
+    else if (job.lists < ask) job.isMissing = true;
+    state.isAnyMissing ||= job.isMissing === true;
   }
 }
 
 /** Of very many, others each time: in the end all are told, also where some are not the cell's. */
 export function missingNow(state: ComputeState): readonly Running[] {
   if (!state.isAnyMissing) return NONE;
-  const missing = [...state.jobs.values()].filter((job) => job.isMissing && isToBeThere(job));
+  const missing = [...state.jobs.values()].filter((job) => job.isMissing === true && isToBeThere(job));
   const from = missing.length > MAX_MISSING_TOLD ? state.missingTold % missing.length : 0;
   state.missingTold = from + MAX_MISSING_TOLD;
   const some = [...missing.slice(from), ...missing.slice(0, from)].slice(0, MAX_MISSING_TOLD);
@@ -41,7 +42,9 @@ export function expect(work: Work, expected: readonly Running[]): void {
   for (const one of expected) {
     const key = keyOf(one.instance, one.attempt);
     if (jobs.has(key) || outcomes.has(key)) continue;
-    jobs.set(key, newJob(state, one, 'found', { builds: 0 }));
+    const job = newJob(state, one, 'found', { builds: 0 });
+    job.isMissing = null;
+    jobs.set(key, job);
     isAnyNew = true;
   }
   if (isAnyNew) askWhatRuns(work);

@@ -42,8 +42,8 @@ export interface Job extends Running {
   trouble: string | null;
   /** How often the driver had been asked what runs when it was there: only a later list is to have it. */
   lists: number;
-  /** The driver did not have it when it was asked last. */
-  isMissing: boolean;
+  /** The driver did not have it when it was asked last; null: its cell expects it, and no list has said yet whether it is there. */
+  isMissing: boolean | null;
 }
 
 /**
@@ -107,7 +107,7 @@ export function newJob(
 }
 
 export function running({ state }: Work): Running[] {
-  const there = [...state.jobs.values()].filter(({ isMissing }) => !isMissing);
+  const there = [...state.jobs.values()].filter(({ isMissing }) => isMissing === false);
   return there.map(({ instance, attempt }) => ({ instance, attempt }));
 }
 

@@ -131,6 +131,18 @@ test('missing - it does not say of what is missing that it runs', () => {
   assert.equal(listed?.message.running, [TWO]);
 });
 
+test('missing - it does not say of what its cell expects that it runs until its driver has said so', () => {
+  const { on, welcomed, asks, lists } = computeDesk([TWO], [ONE]);
+  const presents = () => sentOf(on.tell({ type: 'who-are-you' }, CELL), 'compute-up')[0]?.message.running;
+  assert.equal(presents(), [TWO]);
+  const [ask = 0] = asks([welcomed]);
+  on.tell({ type: 'list-failed', ask, to: COMPUTE, reason: 'no engine' }, DRIVER);
+  assert.equal(presents(), [TWO]);
+  const [again = 0] = asks(on.pass(WITHIN_MS));
+  lists(again, ONE, TWO);
+  assert.equal(presents(), [TWO, ONE]);
+});
+
 const many = (count: number): Running[] =>
   Array.from({ length: count }, (_, number) => ({ instance: `many-${number}`, attempt: 1 }));
 
