@@ -2,7 +2,7 @@
 // expects what this life of the compute knows nothing of.
 
 import { MAX_MISSING_TOLD } from '../messages/common.ts';
-import { type ComputeState, type Job, keyOf, newJob, type Running, type Work } from './state.ts';
+import { type ComputeState, firstList, type Job, keyOf, newJob, type Running, type Work } from './state.ts';
 
 const NONE: readonly Running[] = [];
 
@@ -13,7 +13,8 @@ export function askWhatRuns({ settings: { own, toDriver }, state, turn }: Work):
 
 /** What was there before the driver was asked, and is not in its answer, is gone; it may be back in a later one. */
 export function whatRuns({ state }: Work, ask: number, running: readonly Running[]): void {
-  if (ask < state.listed) return;
+  // What an earlier life of this compute asked is answered to this one, which takes over its driver where it failed.
+  if (ask < state.listed || ask > state.lists) return;
   state.listed = ask;
   state.isAnyMissing = false;
   const there = new Set(running.map(({ instance, attempt }) => keyOf(instance, attempt)));
@@ -23,6 +24,8 @@ export function whatRuns({ state }: Work, ask: number, running: readonly Running
     state.isAnyMissing ||= job.isMissing === true;
   }
 }
+
+export const hasLooked = ({ incarnation, listed }: ComputeState): boolean => listed > firstList(incarnation);
 
 /** Of very many, others each time: in the end all are told, also where some are not the cell's. */
 export function missingNow(state: ComputeState): readonly Running[] {

@@ -5,7 +5,7 @@ import type { SteadyTime } from '../actor.ts';
 import { waitMs } from '../builds.ts';
 import type { ProviderSpec } from '../messages/placement.ts';
 import { fnv1a } from '../routing.ts';
-import { missingNow } from './missing.ts';
+import { hasLooked, missingNow } from './missing.ts';
 import { type Phase, running, type Settings, type Work } from './state.ts';
 import { lookAgain, tellTree } from './tree.ts';
 
@@ -34,7 +34,7 @@ export function comeUp(work: Work): void {
         host,
         incarnation: state.incarnation,
         ...(state.metrics === null ? {} : { metrics: state.metrics }),
-        ...(state.listed > 0 ? { missing: missingNow(state) } : {}),
+        ...(hasLooked(state) ? { missing: missingNow(state) } : {}),
       });
       if (state.measures) turn.send(toDriver, { type: 'measure' });
       if (turn.steady >= state.looksAt) lookAgain(work);

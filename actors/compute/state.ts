@@ -40,7 +40,7 @@ export interface Job extends Running {
   builds: number;
   /** What the driver said last instead of what came of it; null: nothing. */
   trouble: string | null;
-  /** How often the driver had been asked what runs when it was there: only a later list is to have it. */
+  /** Which list the driver had been asked for last when it was there: only a later one is to have it. */
   lists: number;
   /** The driver did not have it when it was asked last; null: its cell expects it, and no list has said yet whether it is there. */
   isMissing: boolean | null;
@@ -67,7 +67,10 @@ export interface ComputeState {
   /** What the driver measured last; null while it is not known whether it measures at all, or it does not. */
   metrics: Metrics | null;
   measures: boolean;
-  /** How often the driver was asked what runs, the last of these lists that it gave, and whether anything was missing in it. */
+  /**
+   * Counts how often the driver was asked what runs, from a number on that is this life's own; the last of these lists that
+   * it gave, and whether anything was missing in it.
+   */
   lists: number;
   listed: number;
   isAnyMissing: boolean;
@@ -111,6 +114,9 @@ export function running({ state }: Work): Running[] {
   return there.map(({ instance, attempt }) => ({ instance, attempt }));
 }
 
+/** Before which this life has asked for no list: what was made for an earlier one says nothing of it. */
+export const firstList = (incarnation: string): number => fnv1a(incarnation);
+
 export function newLife(incarnation: string): ComputeState {
   return {
     incarnation,
@@ -123,8 +129,8 @@ export function newLife(incarnation: string): ComputeState {
     looks: 0,
     metrics: null,
     measures: false,
-    lists: 0,
-    listed: 0,
+    lists: firstList(incarnation),
+    listed: firstList(incarnation),
     isAnyMissing: false,
     missingTold: 0,
     jobs: new PassingMap(),

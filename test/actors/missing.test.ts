@@ -109,6 +109,14 @@ test('missing - an earlier list says nothing any more once a later one has come,
   assert.equal(beats(), []);
 });
 
+test('missing - a list that was made for an earlier life of the compute says nothing', () => {
+  const { lists, beats, looks } = computeDesk([ONE]);
+  for (const ask of [1, 1_440, fnv1a('life-0') + 1_440]) lists(ask);
+  assert.is(beats(), undefined, 'nobody has looked in this life');
+  assert.equal(looks(), [ONE]);
+  assert.equal(looks(ONE), []);
+});
+
 test('missing - a compute that begins anew asks at once for what its cell expects and it knows nothing of', () => {
   const { on, welcomed, asks, lists, beats } = computeDesk([TWO], [ONE, TWO]);
   const [ask = 0] = asks([welcomed]);
