@@ -1,5 +1,5 @@
 // One line of the story of builds, as it is read off the bus: the public events whose subjects `stories` names.
-// An event that is none is answered with null: the story is told for people, and nothing may depend on it.
+// What is none, or no step of a build, is answered with null: the story is told for people, and nothing may depend on it.
 
 import type { BusMessage } from '../bus/bus.ts';
 import { decode } from '../codec.ts';
@@ -22,6 +22,9 @@ export interface Story {
   readonly failure?: string;
 }
 
+/** Of what is active, and stays so: no step of a build. */
+const NO_STEPS: ReadonlySet<unknown> = new Set(['missing', 'found']);
+
 export function storyOf({ data, headers }: BusMessage, maxBytes: number): Story | null {
   let body: Partial<Record<string, unknown>>;
   try {
@@ -29,7 +32,8 @@ export function storyOf({ data, headers }: BusMessage, maxBytes: number): Story 
   } catch {
     return null;
   }
-  const { at, instance, state } = body;
+  const { at, instance, state, cause } = body;
+  if (NO_STEPS.has(cause)) return null;
   if (typeof at !== 'number' || typeof instance !== 'string' || typeof state !== 'string') return null;
   const [kind, name] = (headers[HEADERS.from] ?? '').split('/');
   const outcome = textIn(body.last, 'outcome');

@@ -11,7 +11,7 @@ import { failuresOf } from '../../runtime/replay/fleet.ts';
 import { play } from '../../runtime/replay/player.ts';
 import { type ReplayOptions, replay } from '../../runtime/replay/replay.ts';
 import { problemsOf, type ReplayResult, recordOf } from '../../runtime/replay/result.ts';
-import type { Story } from '../../runtime/replay/story.ts';
+import { type Story, storyOf } from '../../runtime/replay/story.ts';
 import { tallyOf } from '../../runtime/replay/tally.ts';
 import { timetable } from '../../runtime/replay/timetable.ts';
 import { pause } from '../../runtime/replay/waiting.ts';
@@ -283,6 +283,16 @@ const story = (at: number, instance: string, state: string, more: Partial<Story>
   state,
   cell: 'c1',
   ...more,
+});
+
+test('replay - what goes missing from its host, or is found, is no build that has become active', () => {
+  const told = (cause: string) => {
+    const body = { at: 5, instance: 'a', request: 'a', state: 'active', cause, host: 'h1' };
+    return storyOf({ subject: 'x', data: new TextEncoder().encode(JSON.stringify(body)), headers: {} }, 1_000);
+  };
+  assert.is(told('built')?.state, 'active');
+  assert.is(told('missing'), null);
+  assert.is(told('found'), null);
 });
 
 test('tally - counts states, cells, reschedules, reasons and times', () => {
