@@ -122,7 +122,7 @@ export function hostLines(view: InstanceView): string[] {
 /** Whatever was the reason, nothing is done about it by itself. */
 function missingWords({ cell, host = '' }: InstanceView, { since }: NonNullable<InstanceView['missing']>): string {
   const place = placeWords(cell, host);
-  return `it is missing: the driver of ${place} has not had it since ${timeWords(since)}; it keeps its resources until it is deleted, and may come back`;
+  return `it is missing: the driver of ${place} does not have it, as is known since ${timeWords(since)}; it keeps its resources until it is deleted, and may come back`;
 }
 
 function hostWords({ cell, host: own, state, left = [] }: InstanceView, one: HostNotUp): string {

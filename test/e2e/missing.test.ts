@@ -44,7 +44,7 @@ for (const [where, withSystem] of SYSTEMS) {
       assert.is((await client.show('web-1')).missing, undefined);
 
       const since = new Date(missing?.since ?? 0).toISOString();
-      const said = `it is missing: the driver of c1/h1 has not had it since ${since}; it keeps its resources until it is deleted, and may come back`;
+      const said = `it is missing: the driver of c1/h1 does not have it, as is known since ${since}; it keeps its resources until it is deleted, and may come back`;
       assert.is((await client.explain('web-0')).words[1], said);
       assert.is((await client.whyNot({ id: 'web-0', host: 'h1' })).words[1], said);
 
