@@ -12,9 +12,9 @@ export interface ComputeOptions {
   /** How often the compute says that it is alive, ms; default 5,000. Less than `silentMs` of its cell, by far. */
   readonly heartbeatMs?: number;
   /**
-   * How often the driver is asked what the host has, and what runs there, while the compute is up, ms, at a heartbeat; default 60,000, as often
-   * as Nova's computes look (`update_resources_interval`). Every fifth time placement is told again, even if nothing has
-   * changed.
+   * How often the driver is asked what the host has, and what runs there, while the compute is up, ms, at a heartbeat;
+   * default 60,000, as often as Nova's computes look (`update_resources_interval`). Every fifth time placement is told
+   * again, even if nothing has changed.
    */
   readonly inventoryEveryMs?: number;
   /** How long to wait for an answer before a step is done again, ms; default 500 at first, 10,000 at most. */

@@ -57,7 +57,8 @@ export interface Driver {
    * What is on the host now: what runs, is being built, or has stopped and could be started again. Asked when its compute
    * starts, every minute while it is up (`inventoryEveryMs` of the compute), and by audits. What was built and is not in
    * it is told as missing, until it is in one again. This, like `inventory` and `capabilities`, is not asked again before
-   * it has answered: a call that never ends keeps the host away, which is said.
+   * it has answered: a call that never ends keeps a host away that comes up, and of one that is up, all stays as it was told
+   * before; which is said.
    */
   list(): Promise<readonly { instance: string; attempt: number }[]>;
   /**
