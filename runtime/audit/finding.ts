@@ -83,6 +83,6 @@ export function whoseIs({ kind, host, cell }: Difference, isOthers: boolean | nu
     case 'running-without-record':
       return `nobody: no owner has it; --repair has it destroyed on ${there}`;
     case 'not-running':
-      return `the operator: it is gone from ${there} without a word; delete the instance`;
+      return `the operator: it is gone from ${there}; delete the instance, unless it is to come back`;
   }
 }
