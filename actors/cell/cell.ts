@@ -246,10 +246,7 @@ export function cell(options: CellOptions): Actor<CellState, CellMessage, CellRe
   }
 
   function viewOf({ state, turn }: Work, entry: Entry): InstanceView {
-    const { instance } = entry.build.facts;
-    const host = state.hosts.get(entry.build.snapshot.context.selection?.host ?? '');
-    const more = { trouble: state.troubles.get(instance), missing: host?.missing.get(instance) };
-    return viewOfEntry(name, entry, state.removals, turn, more);
+    return viewOfEntry(name, entry, state.removals, turn, state.troubles.get(entry.build.facts.instance));
   }
 
   /** It is told to whoever asks, until the driver has said what came of it; that of a build before that of a removal. */

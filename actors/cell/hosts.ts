@@ -26,8 +26,8 @@ export interface Host {
   readonly building: Set<string>;
   /** Instances that are here or on their way, those in `building` included. Follows from the instances. */
   readonly here: Set<string>;
-  /** Those of them that were built and that the driver does not have any more; not recorded. */
-  missing: ReadonlyMap<string, Missing>;
+  /** Those of them that are active and that the driver does not have any more. Follows from the instances. */
+  readonly missing: Set<string>;
   /** Builds ordered here since the cell came up; not recorded. */
   ordered: number;
   /** What the host's driver measures; not recorded. */
@@ -60,8 +60,6 @@ export interface Host {
   isUnheard: boolean;
 }
 
-export const NONE_MISSING: ReadonlyMap<string, Missing> = new Map();
-
 /** Lives remembered of one host: those that are older have long been told. */
 const MAX_SUPERSEDED = 16;
 
@@ -83,12 +81,6 @@ export interface StoredHost {
   readonly onProbation: boolean;
   /** Absent when it was never set. */
   readonly revision?: number;
-}
-
-/** An attempt that is on its host no more, and since when its cell knows, ms since the epoch. */
-export interface Missing {
-  readonly attempt: number;
-  readonly since: number;
 }
 
 /** What ran on a host when its cell met it. */
@@ -248,7 +240,7 @@ function hostOf(stored: Omit<StoredHost, 'service'>, service: ServiceSnapshot): 
     since: stored.since,
     building: new Set(),
     here: new Set(),
-    missing: NONE_MISSING,
+    missing: new Set(),
     ordered: 0,
     metrics: undefined,
     memory: stored.memory,

@@ -43,6 +43,9 @@ export type CellRecord =
   | { type: 'deleting'; instance: string; at: number }
   /** An active instance whose host was fenced: nothing of it runs any more. `at` is absent of nodes of before. */
   | { type: 'lost'; instance: string; reason: string; at?: number }
+  /** An active instance is on its host no more, as its driver says; or it is again. */
+  | { type: 'missing'; instance: string; at: number }
+  | { type: 'found'; instance: string }
   /** The conductor knows that it is lost. */
   | { type: 'lost-told'; instance: string }
   | { type: 'removal-event'; key: string; event: RemovalEvent }
@@ -68,6 +71,8 @@ export interface Entry {
   deleting: boolean;
   /** It was active on a host that was fenced: why, when if that is known, and whether its conductor has taken note. */
   lost: { readonly reason: string; readonly at?: number; readonly told: boolean } | null;
+  /** Since when it is known that its host does not have it, though it is active, ms since the epoch. */
+  missingSince: number | null;
 }
 
 export interface CellState extends Shared {
@@ -119,8 +124,16 @@ export interface Leaving {
 
 export type Trouble = NonNullable<InstanceView['trouble']>;
 
+interface StoredEntry {
+  readonly build: StoredBuild;
+  readonly deleting: boolean;
+  readonly lost?: Entry['lost'];
+  /** Absent when it is not missing. */
+  readonly missingSince?: number;
+}
+
 export interface StoredCell {
-  readonly instances: readonly { build: StoredBuild; deleting: boolean; lost?: Entry['lost'] }[];
+  readonly instances: readonly StoredEntry[];
   readonly removals: readonly StoredRemoval[];
   readonly hosts: readonly StoredHost[];
   readonly deleted: readonly [string, number][];
@@ -162,7 +175,7 @@ export function applyToCell(state: CellState, record: CellRecord, deadlines: Sta
     case 'started': {
       const { facts, snapshot } = shared(state, record);
       const build = adoptBuild(facts, snapshot, record.at, deadlines);
-      const entry = { build, deleting: false, lost: null };
+      const entry = { build, deleting: false, lost: null, missingSince: null };
       state.instances.set(facts.instance, entry);
       noteWhereItBuilds(state, build, undefined);
       noteWhereItIs(state, facts.instance, null, homeOf(entry));
@@ -182,6 +195,7 @@ export function applyToCell(state: CellState, record: CellRecord, deadlines: Sta
     }
     case 'deleting': {
       const entry = changing(state, record.instance);
+      missNoMore(state, record.instance, entry);
       entry.deleting = true;
       const { selection, attempt } = entry.build.snapshot.context;
       if (stateOfBuild(entry.build) === 'active') {
@@ -192,10 +206,20 @@ export function applyToCell(state: CellState, record: CellRecord, deadlines: Sta
     }
     case 'lost': {
       const entry = changing(state, record.instance);
+      missNoMore(state, record.instance, entry);
       noteWhereItIs(state, record.instance, homeOf(entry), null);
       entry.lost = { reason: record.reason, ...present({ at: record.at }), told: false };
       return NO_EFFECTS;
     }
+    case 'missing': {
+      const entry = changing(state, record.instance);
+      entry.missingSince = record.at;
+      noteMissingIn(state, record.instance, entry);
+      return NO_EFFECTS;
+    }
+    case 'found':
+      missNoMore(state, record.instance, changing(state, record.instance));
+      return NO_EFFECTS;
     case 'lost-told': {
       const entry = changing(state, record.instance);
       if (entry.lost !== null) entry.lost = { ...entry.lost, told: true };
@@ -204,12 +228,15 @@ export function applyToCell(state: CellState, record: CellRecord, deadlines: Sta
     case 'removal-event':
       stepRemoval(state.removals, record.key, record.event);
       return NO_EFFECTS;
-    case 'deleted':
-      noteWhereItIs(state, record.instance, homeOf(state.instances.get(record.instance)), null);
+    case 'deleted': {
+      const entry = state.instances.get(record.instance);
+      if (entry !== undefined) missNoMore(state, record.instance, entry);
+      noteWhereItIs(state, record.instance, homeOf(entry), null);
       state.instances.delete(record.instance);
       state.troubles.delete(record.instance);
       state.deleted.remember(record.instance, record.at);
       return NO_EFFECTS;
+    }
     case 'forgotten':
       state.deleted.forget(record.before);
       state.removedHosts.forget(record.before);
@@ -280,6 +307,16 @@ function judge(
   if (host.memory !== memory) feed.untold.add(host.host);
 }
 
+function noteMissingIn({ hosts }: CellState, instance: string, entry: Entry): void {
+  if (entry.missingSince !== null) hosts.get(homeOf(entry) ?? '')?.missing.add(instance);
+}
+
+function missNoMore({ hosts }: CellState, instance: string, entry: Entry): void {
+  if (entry.missingSince === null) return;
+  hosts.get(homeOf(entry) ?? '')?.missing.delete(instance);
+  entry.missingSince = null;
+}
+
 /** The host that an instance is on, or is to be built on: of one that has failed, none is selected any more. */
 function homeOf(entry: Entry | undefined): string | null {
   if (entry === undefined || entry.lost !== null) return null;
@@ -319,8 +356,13 @@ function leaveBehind({ removals }: CellState, build: HostedBuild, attemptsBefore
   }
 }
 
-function storeEntry({ build, deleting, lost }: Entry): StoredCell['instances'][number] {
-  return { build: storeBuild(build), deleting, ...(lost === null ? {} : { lost }) };
+function storeEntry({ build, deleting, lost, missingSince }: Entry): StoredEntry {
+  return {
+    build: storeBuild(build),
+    deleting,
+    ...(lost === null ? {} : { lost }),
+    ...(missingSince === null ? {} : { missingSince }),
+  };
 }
 
 export function storeCell({ instances, removals, hosts, deleted, removedHosts }: CellState): Snapshot {
@@ -340,13 +382,14 @@ export function* restoreCell(parts: StoredCell): Generator<void, CellState> {
   const { instances, removals, hosts, deleted, removedHosts = [] } = parts;
   const state = emptyCell();
   for (const host of hosts) state.hosts.set(host.host, restoreHost(host));
-  yield* inSteps(instances, ({ build, deleting, lost = null }) => {
+  yield* inSteps(instances, ({ build, deleting, lost = null, missingSince = null }) => {
     if (state.instances.has(build.facts.instance)) return;
     const restored = restoreBuild(shared(state, build));
-    const entry = { build: restored, deleting, lost };
+    const entry = { build: restored, deleting, lost, missingSince };
     state.instances.set(build.facts.instance, entry);
     noteWhereItBuilds(state, restored, undefined);
     noteWhereItIs(state, build.facts.instance, null, homeOf(entry));
+    noteMissingIn(state, build.facts.instance, entry);
   });
   yield* inSteps(removals, (stored) => {
     state.removals.set(removalKey(stored.context), restoreRemoval(stored));

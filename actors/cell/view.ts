@@ -6,17 +6,17 @@ import type { InstanceView, RemovalView } from '../messages/gateway.ts';
 import { present } from '../present.ts';
 import { type Times, timeTold } from '../times.ts';
 import { shardsAwaited } from './clearing.ts';
-import { type Host, type Missing, stateOfHost, viewOfHost } from './hosts.ts';
+import { type Host, stateOfHost, viewOfHost } from './hosts.ts';
 import { destroyingOf, type Removal, type Removals, removalsOf, stateOfRemoval } from './removals.ts';
 import type { Entry, Trouble } from './state.ts';
 import type { Work } from './work.ts';
 
 export function viewOfEntry(
   cell: string,
-  { build, deleting, lost }: Entry,
+  { build, deleting, lost, missingSince }: Entry,
   removals: Removals,
   turn: Times,
-  { trouble, missing }: { trouble?: Trouble | undefined; missing?: Missing | undefined } = {},
+  trouble?: Trouble,
 ): InstanceView {
   const { instance, request, spec, project } = build.facts;
   const { selection, attempt, attempts, alternates, failure } = build.snapshot.context;
@@ -44,7 +44,7 @@ export function viewOfEntry(
   }
   if (lost?.told === false) view.owes = 'report';
   if (trouble !== undefined) view.trouble = trouble;
-  if (missing?.attempt === attempt && view.state === 'active') view.missing = { since: missing.since };
+  if (missingSince !== null) view.missing = { since: missingSince };
   if (build.deadlineAt !== null) view.deadlineAt = timeTold(build.deadlineAt, build.endsAt, turn);
   return view;
 }

@@ -69,9 +69,9 @@ export const InstanceView = Type.Object({
   /** What the driver of a host said last instead of what came of an attempt that it builds or destroys: it is asked again. */
   trouble: Type.Optional(Type.Object({ attempt: Attempt, host: Token, task: DriverTask, reason: Reason })),
   /**
-   * It is active and its host's driver, asked what runs there, does not have it any more; since when its cell knows
-   * that in this life of its own, ms since the epoch. It may come back. Told within a minute (`inventoryEveryMs` of the computes), and at once by a compute that
-   * starts anew.
+   * It is active and its host's driver, asked what runs there, does not have it any more; since when its cell
+   * knows that, ms since the epoch. It may come back. Told within a minute (`inventoryEveryMs` of the computes), and at
+   * once by a compute that starts anew.
    */
   missing: Type.Optional(Type.Object({ since: Type.Number() })),
   /** In an explanation: what is left of its attempts and not cleared away yet; absent when nothing is. */

@@ -240,6 +240,31 @@ test('missing - a compute that begins anew is told what it should have and does 
   assert.is(sentOf(on.tell(up('h1', 'life-9', [one(), two]), COMPUTE), 'welcome')[0]?.message.expected, undefined);
 });
 
+test('missing - it is recorded: who owns the cell next knows since when, and tells it to nobody again', () => {
+  const { actor, on, beat, survives } = withInstances();
+  beat([one(), two]);
+  const since = on.now;
+  on.pass(5_000);
+  beat([two]);
+  survives();
+  const next = bench(actor, { address: 'cell/c1', entries: on.entries, at: on.now });
+  const [shown] = sentOf(next.tell({ type: 'show', ask: 1, instance: 'two' }), 'shown');
+  assert.equal(shown?.message.view?.missing, { since });
+  const beats = (missing: Running[]) =>
+    next.tell({ type: 'alive', host: 'h1', incarnation: 'life-1', missing }, COMPUTE).records.map(({ type }) => type);
+  assert.equal(beats([two]), []);
+  assert.equal(beats([]), ['found']);
+});
+
+test('missing - what is deleted is missing no more', () => {
+  const { on, beat, survives } = withInstances();
+  beat([one(), two]);
+  on.tell({ type: 'delete', instance: 'one' });
+  assert.equal([...(on.state.hosts.get('h1')?.missing ?? [])], ['two']);
+  survives();
+  assert.equal(beat([one()]), ['build two found']);
+});
+
 test('missing - an instance that is lost with its host is not missing', () => {
   const { beat, missing, silence, fence, view } = withInstances();
   beat([one()]);

@@ -2,7 +2,6 @@
 // all that know of something agree about it.
 
 import { stateOfBuild } from '../../actors/builds.ts';
-import type { CellState } from '../../actors/cell/state.ts';
 import type { PlacementState } from '../../actors/placement/state.ts';
 import { isSame } from '../../actors/same.ts';
 import type { SchedulerState } from '../../actors/scheduler/state.ts';
@@ -19,6 +18,7 @@ export function unfinished(looked: Looked): string[] {
     ...[...looked.truth.accepted].flatMap((one) => notEnded(looked, one)),
     ...notClear(looked),
     ...notTold(looked),
+    ...missingFaults(looked),
     ...looked.truth.changes.atTheEnd(),
     ...faultsOfNames(looked.truth.placements),
   ];
@@ -99,21 +99,18 @@ export function isActiveOn({ truth }: Looked, { plan }: SimulatedHost, instance:
 }
 
 /** Cells know exactly what is active and has gone by itself. */
-function missingFaults(looked: Looked, cell: string, { hosts }: CellState): string[] {
-  return [...looked.hosts.values()].flatMap((host) => {
-    const { plan, vanished } = host;
-    if (plan.cell !== cell) return [];
-    const missing = [...(hosts.get(plan.host)?.missing ?? [])].map(
-      ([instance, { attempt }]) => `${instance}/${attempt}`,
-    );
-    const gone = [...vanished].filter((key) => {
-      const [instance = '', attempt] = key.split('/');
-      return isActiveOn(looked, host, instance, Number(attempt));
-    });
-    return isSame(missing.sort(), gone.sort())
-      ? []
-      : [`missing: cell '${cell}' misses '${missing}' on ${plan.host}, '${gone}' are gone`];
-  });
+function missingFaults(looked: Looked): string[] {
+  const { truth, hosts } = looked;
+  return [...truth.cells].flatMap(([cell, { instances }]) =>
+    [...instances].flatMap(([instance, { build, missingSince }]) => {
+      const { selection, attempt } = build.snapshot.context;
+      const host = hosts.get(selection?.host ?? '');
+      const isGone =
+        host?.vanished.has(`${instance}/${attempt}`) === true && isActiveOn(looked, host, instance, attempt);
+      if (isGone === (missingSince !== null)) return [];
+      return [`missing: cell '${cell}' ${isGone ? 'does not know' : 'says'} that '${instance}/${attempt}' is gone`];
+    }),
+  );
 }
 
 /** What was put into a host while it was up, or taken from it, is known where it is claimed. */
@@ -150,11 +147,10 @@ export function sumFaults({ consumers, providers, holds }: PlacementState): stri
  * are compared only where nothing else is amiss: this is asked many times before all have come to rest.
  */
 export function disagreements(
-  looked: Looked,
+  { truth }: Looked,
   seats: Iterable<Seat>,
   isAsRecorded: (owner: string, state: unknown) => boolean,
 ) {
-  const { truth } = looked;
   const faults: string[] = [];
   const believed = new Map<string, unknown>();
   for (const { address, last, isOwner, lives, isWanted } of seats) {
@@ -163,8 +159,6 @@ export function disagreements(
       faults.push(`an end: '${address}' has ${lives.length} lives`);
     } else if (isOwner) {
       believed.set(address, last.state);
-      if (address.startsWith('cell/'))
-        faults.push(...missingFaults(looked, address.slice('cell/'.length), last.state as CellState));
     } else if (address.startsWith('scheduler/')) {
       const { view, open } = last.state as SchedulerState;
       if (open.size > 0) faults.push(`an end: '${address}' has ${open.size} selections under way`);

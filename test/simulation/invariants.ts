@@ -4,6 +4,7 @@
 import { allocationsOf } from '../../actors/allocations.ts';
 import { stateOfBuild } from '../../actors/builds.ts';
 import { finalKey, removalKey } from '../../actors/cell/removals.ts';
+import type { CellRecord } from '../../actors/cell/state.ts';
 import type { TreeConditions } from '../../actors/messages/common.ts';
 import type { PlacementRecord } from '../../actors/placement/records.ts';
 import { homesOf, rootsOf } from '../../actors/placement/tree-conditions.ts';
@@ -28,6 +29,17 @@ export function faultsOfInstance(looked: Looked, instance: string): string[] {
     ...hostFaults(looked, instance),
     ...toldFaults(looked, instance),
   ];
+}
+
+/** missing: what a cell records as missing is gone, and as nothing comes back, none is found again. */
+export function missingFaultsOf({ truth, hosts }: Looked, cell: string, records: readonly CellRecord[]): string[] {
+  return records.flatMap((record) => {
+    if (record.type === 'found') return [`missing: '${record.instance}' was found again, and never came back`];
+    if (record.type !== 'missing') return [];
+    const { selection, attempt } = truth.cells.get(cell)?.instances.get(record.instance)?.build.snapshot.context ?? {};
+    const isGone = hosts.get(selection?.host ?? '')?.vanished.has(`${record.instance}/${attempt}`);
+    return isGone === true ? [] : [`missing: '${record.instance}/${attempt}' is there, and was recorded as missing`];
+  });
 }
 
 function heldBy({ truth }: Looked, instance: string): readonly number[] {

@@ -230,8 +230,8 @@ function operationsOf(hosts: readonly HostPlan[], untilMs: number, random: Rando
 
 /** What goes from hosts by itself, in some runs. */
 function vanishingsOf(hosts: readonly HostPlan[], untilMs: number, random: Random): Operation[] {
-  if (!random.chance(0.25)) return [];
-  return Array.from({ length: random.integer(1, 2) }, (_, position) => ({
+  if (!random.chance(0.4)) return [];
+  return Array.from({ length: random.integer(1, 3) }, (_, position) => ({
     id: `vanish-${position}`,
     at: random.integer(1_000, untilMs),
     what: 'vanish' as const,

@@ -2,6 +2,7 @@
 // byte. Every step is looked at; then everything is healed, and all that was accepted must come to its end.
 
 import type { Address } from '../../actors/actor.ts';
+import type { CellRecord } from '../../actors/cell/state.ts';
 import type { DriverMessage } from '../../actors/messages/compute.ts';
 import { computeAddress, driverAddress, SCHEDULERS } from '../../actors/routing.ts';
 import type { Clock } from '../../runtime/clock.ts';
@@ -14,7 +15,7 @@ import { CALLERS, callersOf } from './callers.ts';
 import { chanceOf } from './chance.ts';
 import { disagreements, isActiveOn, stillBusy, sumFaults, unfinished } from './ending.ts';
 import { type SimulatedHost, simulatedHost } from './host.ts';
-import { claimFaults, faultsOfInstance } from './invariants.ts';
+import { claimFaults, faultsOfInstance, missingFaultsOf } from './invariants.ts';
 import { simulatedJournals } from './journals.ts';
 import { type Life, type Seat, seatOf } from './lives.ts';
 import { type Letter, networkOf } from './network.ts';
@@ -133,6 +134,8 @@ export async function simulate(options: RunOptions): Promise<RunResult> {
     onStored(owner, entry) {
       tell(() => `   ${owner} has recorded ${JSON.stringify(entry.records).slice(0, 400)}`);
       truth.follow(owner, entry);
+      const [kind, cell = ''] = owner.split('/');
+      if (kind === 'cell') missingFaultsOf(looked, cell, entry.records as readonly CellRecord[]).forEach(onFault);
     },
     onOpened: truth.opened,
     onSnapshotBegun: (owner) => void expected.set(owner, inOrder(truth.state(owner))),
