@@ -7,13 +7,14 @@ import { timesIn } from '../../actors/fitting/fit-times.ts';
 import type { RequestSpec, ResourceGroup } from '../../actors/messages/common.ts';
 import type { Inventory } from '../../actors/messages/placement.ts';
 import { whyNoneOf } from '../../actors/scheduler/explaining/explain.ts';
-import { firstOnNamed } from '../../actors/scheduler/explaining/named-obstacles.ts';
+import { firstOnNamed, recordOnNamed } from '../../actors/scheduler/explaining/named-obstacles.ts';
+import type { Filter } from '../../actors/scheduler/filters/filter.ts';
 import { emptyView, learnProvider, treeOf, type View, type ViewHost } from '../../actors/scheduler/view/view.ts';
 import { learnHost } from '../../actors/scheduler/view/view-hosts.ts';
 import { seededRandom } from '../../runtime/random.ts';
 import { inventory, viewOf } from '../support/facts.ts';
 import { randomFleet } from '../support/fleets.ts';
-import { applied, judged, rankings, survey } from '../support/survey.ts';
+import { adviceWith, applied, judged, rankings, survey } from '../support/survey.ts';
 
 const test = suite('scheduler - advice of amounts');
 
@@ -109,6 +110,8 @@ test('scheduler - where what groups lack in all is not enough on any one device,
     assert.is(named?.found.all.length, 1);
     assert.is(named?.found.all[0]?.short, nearest?.short);
     assert.is(named?.found.isMore, nearest?.lacksMore === true);
+    const [told] = recordOnNamed(named === undefined ? [] : [named])?.told ?? [];
+    assert.equal([told?.refusal.lacksMore, told?.partly], [nearest?.lacksMore, nearest?.lacksMore]);
     return nearest?.lacksMore === true;
   };
   assert.is(moreOn(3, 4, 2), true, 'with 3 more on either it is still one too few for the third');
@@ -308,6 +311,29 @@ test('scheduler - where steps stand in the way, the nearest amount is advised, b
   assert.equal(adviceFor(8), [{ code: 'more', group: '', about: 'VCPU', from: 8, to: 9, hosts: 1 }]);
   assert.equal(adviceFor(7), [{ code: 'less', group: '', about: 'VCPU', from: 7, to: 6, hosts: 1 }]);
   assert.equal(adviceFor(11), [{ code: 'less', group: '', about: 'VCPU', from: 11, to: 9, hosts: 1 }]);
+});
+
+test('scheduler - where a filter of a deployment would refuse the nearest amount, one further off is advised', () => {
+  const view = viewOf();
+  for (const [host, step_size] of Object.entries({ h1: 4, h2: 12 })) {
+    const told = { id: host, root: host, generation: 0, traits: [], aggregates: [], used: {} };
+    const inventories = { VCPU: { ...inventory(16), step_size } };
+    learnProvider(view, { ...told, name: host, parent: null, inventories });
+    learnHost(view, 'c1', { host, provider: host, state: 'up' });
+  }
+  const adviceFor = (...refused: number[]) => {
+    const filter: Filter<RequestSpec> = {
+      name: 'mine',
+      goesBy: ({ spec }) => spec,
+      refusal: (_, { groups: [group] }) =>
+        refused.includes(group?.resources.VCPU ?? 0) ? { code: 'odd-size', message: 'it is for others' } : null,
+    };
+    const spec: RequestSpec = { groups: [{ name: '', resources: { VCPU: 5 } }], groupPolicy: 'none' };
+    return adviceWith([filter], view, { spec }).map(({ code, to, hosts }) => [code, to, hosts]);
+  };
+  assert.equal(adviceFor(), [['less', 4, 1]]);
+  assert.equal(adviceFor(4), [['more', 8, 1]]);
+  assert.equal(adviceFor(4, 8), [['more', 12, 2]], 'that one fits the first host too');
 });
 
 test.run();

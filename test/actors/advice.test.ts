@@ -8,17 +8,19 @@ import * as assert from 'uvu/assert';
 import { fit } from '../../actors/fitting/fit.ts';
 import { timesIn } from '../../actors/fitting/fit-times.ts';
 import type { Advice } from '../../actors/messages/advice.ts';
-import type { InstanceGroup, RequestSpec } from '../../actors/messages/common.ts';
+import type { InstanceGroup, RequestSpec, ResourceGroup } from '../../actors/messages/common.ts';
 import { unpackDecision } from '../../actors/messages/stored-decision.ts';
 import { adjustUse } from '../../actors/placement/providers.ts';
+import { addTo, fewestLeftOut, type Parts } from '../../actors/scheduler/advice/lists.ts';
+import { noRoom } from '../../actors/scheduler/advice/rooms.ts';
 import { obstacleWords } from '../../actors/scheduler/explaining/explain.ts';
 import type { Filter } from '../../actors/scheduler/filters/filter.ts';
 import { buildLimit, instanceLimit } from '../../actors/scheduler/filters/limits.ts';
 import { allFiltersFor, judge } from '../../actors/scheduler/ranking/judging.ts';
 import type { Request } from '../../actors/scheduler/request.ts';
 import { learnMembers } from '../../actors/scheduler/view/groups-view.ts';
-import { treeOf, type ViewHost } from '../../actors/scheduler/view/view.ts';
-import { type HostWords, viewOf } from '../support/facts.ts';
+import { learnProvider, treeOf, type ViewHost } from '../../actors/scheduler/view/view.ts';
+import { type HostWords, inventory, viewOf } from '../support/facts.ts';
 import { randomFleet } from '../support/fleets.ts';
 import { schedulersOf, selectFor } from '../support/schedulers.ts';
 import { adviceWith, applied, emptied, hostsThatFit, judged, survey, surveyFor, words } from '../support/survey.ts';
@@ -327,6 +329,26 @@ test('scheduler - of a list of what to avoid the one element is advised that sta
   ]);
 });
 
+test('scheduler - of a list of what to avoid nothing is to be left out that is not needed beside the others', () => {
+  const parts: Parts = new Map();
+  addTo(parts, ['c'], 3);
+  for (const names of [['a'], ['b'], ['a', 'b']]) addTo(parts, names, 2);
+  const leftOut = (count: number) => {
+    const { names, room } = fewestLeftOut(parts, noRoom(), ({ times }) => times >= count);
+    return [names.toSorted().join(), room.times];
+  };
+  assert.equal(leftOut(3), ['c', 3]);
+  assert.equal(leftOut(6), ['a,b', 6], 'together they let in what each would keep out');
+  assert.equal(leftOut(9), ['a,b,c', 9]);
+});
+
+test('scheduler - where none of the hosts that a request names would do, it is advised to name none', () => {
+  const view = viewOf({ host: 'h1', used: { VCPU: 8 } }, { host: 'h2' }, { host: 'h3' });
+  const groups = [{ name: '', resources: { VCPU: 1 } }];
+  const { advice } = survey(view, { groups, groupPolicy: 'none', tree: { oneOf: ['p-h1'] } });
+  assert.equal(advice[0], { code: 'without-hosts', hosts: 2 });
+});
+
 test('scheduler - a host is not advised to be emptied of those with whom a request must be', () => {
   const spec: RequestSpec = { groups: [{ name: '', resources: { VCPU: 8 } }], groupPolicy: 'none' };
   const view = viewOf({ host: 'h1', used: { VCPU: 5 } }, { host: 'h2', used: { VCPU: 5 } });
@@ -497,6 +519,32 @@ test('scheduler - for several instances, a rule, limit or trait is advised again
   assert.equal(adviceFor(plain, 7, [instanceLimit(3), buildLimit(2)]), [['fewer-instances', undefined, 3]]);
   assert.equal(adviceFor(plain, 7, [instanceLimit(1), buildLimit(2)]), []);
   assert.equal(adviceFor(plain, 6, [instanceLimit(1), buildLimit(2)]), [['without-filter', 'instance-limit', 3]]);
+});
+
+test('scheduler - for several instances, a trait or a class is advised against that leaves too few where all hosts fit', () => {
+  const view = viewOf(...['h1', 'h2'].map((host) => ({ host, has: { VCPU: 8, MEMORY_MB: 1 } })));
+  for (const host of ['h1', 'h2']) {
+    for (const traits of [['CUSTOM_FAST'], []]) {
+      const id = `p-${host}-${traits.length}`;
+      const told = { id, name: id, parent: `p-${host}`, root: `p-${host}`, generation: 1, aggregates: [], used: {} };
+      learnProvider(view, { ...told, traits, inventories: { VGPU: inventory(1) } });
+    }
+  }
+  const adviceFor = (group: ResourceGroup) =>
+    survey(view, { groups: [group], groupPolicy: 'none' }, 3).advice.map(({ code, about, hosts }) => [
+      code,
+      about,
+      hosts,
+    ]);
+  const fewer = ['fewer-instances', undefined, 2];
+  assert.equal(adviceFor({ name: 'gpu', resources: { VGPU: 1 }, required: ['CUSTOM_FAST'] }), [
+    fewer,
+    ['without-required', 'CUSTOM_FAST', 2],
+  ]);
+  assert.equal(adviceFor({ name: '', resources: { VCPU: 1, MEMORY_MB: 1 } }), [
+    fewer,
+    ['without-resource', 'MEMORY_MB', 2],
+  ]);
 });
 
 test('scheduler - of limits it is said that they are reached, and of hosts that are avoided which they are', () => {
@@ -738,6 +786,30 @@ test('scheduler - what whoever asks can change himself is advised first, and all
       ],
     );
   }
+});
+
+test('scheduler - to open one more aggregate that is kept for others comes after all else that would help', () => {
+  const kept = ['a', 'b', 'c', 'd'];
+  const closed = kept.map((aggregate) => ({ host: `in-${aggregate}`, aggregates: [aggregate] }));
+  const view = viewOf(...closed, { host: 'full', used: { VCPU: 8 } });
+  const spec: RequestSpec = {
+    groups: [{ name: '', resources: { VCPU: 1 } }],
+    groupPolicy: 'none',
+    tree: { notMemberOf: kept },
+  };
+  const { advice } = surveyFor(view, { spec, where: { origins: { kept: [0, 1, 2, 3] } } });
+  assert.equal(
+    advice.map(({ code, about }) => [code, about]),
+    [
+      ['without-kept', 'a'],
+      ['when-empty', undefined],
+      ['without-kept', 'b'],
+    ],
+  );
+  const where = { cells: ['c1'], origins: { kept: [0, 1, 2, 3] } };
+  const elsewhere = viewOf(...['a1', 'a2'].map((host) => ({ host, aggregates: ['a'] })), { host: 'far', cell: 'c2' });
+  const codes = surveyFor(elsewhere, { spec, where }).advice.map(({ code }) => code);
+  assert.equal(codes, ['without-cells', 'without-kept'], 'it is for an operator to do, however many hosts it opens');
 });
 
 test('scheduler - for several instances, many traits that hold none of the hosts back do not take the place of what helps', () => {

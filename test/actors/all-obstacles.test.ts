@@ -5,8 +5,11 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { RequestSpec } from '../../actors/messages/common.ts';
 import type { ProviderSpec } from '../../actors/messages/placement.ts';
-import { inventory } from '../support/facts.ts';
+import { firstOnNamed, recordOnNamed, wordsOnNamed } from '../../actors/scheduler/explaining/named-obstacles.ts';
+import { learnHost } from '../../actors/scheduler/view/view-hosts.ts';
+import { inventory, viewOf } from '../support/facts.ts';
 import { schedulersOf } from '../support/schedulers.ts';
+import { rankings } from '../support/survey.ts';
 
 const test = suite('scheduler - all that stands in the way');
 
@@ -87,6 +90,35 @@ test('all that stands in the way - groups that must be apart, and of one subtree
   assert.equal(toldOf(asked, device('gpu', 'VGPU'), device('nic', 'CUSTOM_NIC')), ['not-isolated', 'not-one-subtree']);
   const apart = { ...asked, sameSubtree: [] };
   assert.equal(toldOf(apart, device('gpu', 'VGPU'), device('nic', 'CUSTOM_NIC')), ['not-isolated']);
+});
+
+test('all that stands in the way - more is said to stand in it on a named host only where that is so, and not all is told', () => {
+  const traits = ['CUSTOM_A', 'CUSTOM_B', 'CUSTOM_C'];
+  const onRecord = (vcpu: number, required: string[]) => {
+    const view = viewOf({ host: 'h1' });
+    const group = { name: '', resources: { VCPU: vcpu }, required };
+    const spec: RequestSpec = { groups: [group], groupPolicy: 'none', tree: { oneOf: ['p-h1'] } };
+    const named = firstOnNamed({ rankings, view }, { spec });
+    const [told] = recordOnNamed(named)?.told ?? [];
+    const [{ words = '' } = {}] = wordsOnNamed(named);
+    const isMore = told?.refusal.lacksMore === true;
+    return [isMore, told?.also?.length ?? 0, told?.partly === true, words.includes('more stands')];
+  };
+  assert.equal(onRecord(1, traits.slice(0, 1)), [false, 0, false, false]);
+  assert.equal(onRecord(9, []), [false, 0, false, false]);
+  assert.equal(onRecord(1, traits), [true, 2, false, false]);
+  assert.equal(onRecord(9, traits), [true, 2, true, false], 'a record has room for three things');
+});
+
+test('all that stands in the way - of a named host that is set aside it is told until when', () => {
+  const view = viewOf({ host: 'h1' });
+  learnHost(view, 'c1', { host: 'h1', provider: 'p-h1', state: 'set-aside', until: 90_000 });
+  const spec: RequestSpec = {
+    groups: [{ name: '', resources: { VCPU: 1 } }],
+    groupPolicy: 'none',
+    tree: { oneOf: ['p-h1'] },
+  };
+  assert.is(recordOnNamed(firstOnNamed({ rankings, view }, { spec }))?.told[0]?.refusal.until, 90_000);
 });
 
 test.run();

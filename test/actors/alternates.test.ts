@@ -134,6 +134,12 @@ test('alternates - of hosts that are asked more than the ranking goes by, it is 
   assert.equal(furtherOf({ spec }, 20), [{ furtherInCell: 0, furtherElsewhere: 0 }]);
   const apart = { spec: { ...spec, instanceGroup: { id: 'g', policy: 'anti-affinity' as const } } };
   assert.equal(furtherOf(apart), [{ furtherInCell: 2 }]);
+  const two = { spec: { ...spec, instanceGroup: { id: 'g', policy: 'anti-affinity' as const, maxPerHost: 2 } } };
+  learnMembers(view.groups, 'p-h2', { g: 1 }, undefined);
+  assert.equal(
+    [apart, two].map((request) => furtherOf(request)),
+    [[{ furtherInCell: 1 }], [{ furtherInCell: 2 }]],
+  );
   for (let n = 0; n < 65; n += 1) learnMembers(view.groups, `p-far-${n}`, { g: 1 }, undefined);
   assert.equal(furtherOf(apart), [{}], 'its members are on too many hosts to look at');
 });

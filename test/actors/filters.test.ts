@@ -10,7 +10,7 @@ import { aggregates } from '../../actors/scheduler/filters/aggregates.ts';
 import { ALWAYS } from '../../actors/scheduler/filters/always.ts';
 import { cells } from '../../actors/scheduler/filters/cells.ts';
 import { company } from '../../actors/scheduler/filters/company.ts';
-import { type Filter, filtersFor, refusedBy } from '../../actors/scheduler/filters/filter.ts';
+import { type Filter, filtersFor, limitersOf, refusedBy } from '../../actors/scheduler/filters/filter.ts';
 import { buildLimit, instanceLimit } from '../../actors/scheduler/filters/limits.ts';
 import { namedHosts } from '../../actors/scheduler/filters/named-hosts.ts';
 import { serviceState } from '../../actors/scheduler/filters/service-state.ts';
@@ -85,6 +85,16 @@ test('filters - aggregates: hosts that are refused are counted by the aggregates
     refusedBy(filtersFor([aggregates], request, false), factsOf(host))?.refusal.about;
   assert.is(aboutOf({ aggregates: ['east'] }, withTree({ memberOf: [['ssd', 'nvme'], ['east']] })), 'ssd, nvme');
   assert.is(aboutOf({ aggregates: ['east', 'old'] }, withTree({ notMemberOf: ['secret', 'old'] })), 'old');
+});
+
+test('filters - aggregates: of many conditions that a host does not meet four are told, and how many more there are', () => {
+  const wordsOf = (count: number) => {
+    const memberOf = Array.from({ length: count }, (_, position) => [`a${position}`]);
+    return refusedBy(filtersFor([aggregates], withTree({ memberOf }), false), factsOf())?.refusal.message ?? '';
+  };
+  assert.ok(wordsOf(4).endsWith('a3'), wordsOf(4));
+  assert.match(wordsOf(5), /a3; 1 more condition is not met$/);
+  assert.match(wordsOf(6), /a3; 2 more conditions are not met$/);
 });
 
 test('filters - aggregates: of many that are kept for others it is said that they are, and of zones which', () => {
@@ -187,6 +197,27 @@ test('filters - limits of instances and of builds: general ones, and of aggregat
   assert.is(said(instanceLimit(), { instances: 50 }), 'too-many-instances');
   assert.is(said(buildLimit(), { builds: 7 }), null);
   assert.is(said(buildLimit(), { builds: 8 }), 'too-many-builds');
+});
+
+test('filters - of the limits of aggregates the lowest is told, and those that would not let so many more', () => {
+  const limits = new Map([['roomy', 9], ['small', 4], ['tiny', 2]]); // biome-ignore format: a table
+  const host = { aggregates: ['roomy', 'small', 'tiny', 'other'], instances: 2, builds: 2 };
+  for (const limit of [instanceLimit(50, limits), buildLimit(50, limits)]) {
+    assert.match(
+      refusedBy([{ filter: limit, part: null }], factsOf(host))?.refusal.message ?? '',
+      / 2.* in aggregate tiny$/,
+    );
+    const limiters = (more: number) => limitersOf(limit, factsOf(host), more);
+    assert.equal([limiters(0), limiters(1), limiters(2)], [[], ['tiny'], ['tiny']]);
+    assert.equal(
+      [limiters(3), limiters(7), limiters(8)],
+      [
+        ['tiny', 'small'],
+        ['tiny', 'small'],
+        ['tiny', 'small', 'roomy'],
+      ],
+    );
+  }
 });
 
 test('filters - a limit says by how much the host is over it', () => {

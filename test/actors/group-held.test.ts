@@ -197,6 +197,11 @@ test('held groups - in words, by how the host is', () => {
     end('down', 3),
     'which is down, by db-0 and 2 more, until that host is back, or is fenced and they are deleted',
   );
+  const freed = (state: string, by: 'host' | 'members', members = 1) =>
+    heldWords({ ...of, state, members, named: [], freedBy: [by] }).split('which is ')[1];
+  assert.is(freed('fenced', 'host'), 'fenced, by 1 instance, until that host is back', 'else more is in the way');
+  assert.is(freed('fenced', 'members'), 'fenced, by 1 instance, until it is deleted');
+  assert.is(freed('down', 'members', 2), 'down, by 2 instances, until that host is fenced and they are deleted');
 });
 
 test.run();

@@ -163,6 +163,8 @@ test('placing - a dry run says of each of the first hosts that a request names w
   assert.is(fitted(1, ['h3', 'h4']).onNamed, undefined, 'each of them does');
   assert.is(fitted(1, ['h9']).onNamed, undefined, 'nothing is known of it');
   const instanceGroup = { id: '/g', policy: 'affinity' as const };
+  assert.is(fitted(2, ['h3'], { instanceGroup }, 3).onNamed, undefined, 'it has room for all three');
+  assert.is(fitted(3, ['h3'], {}, 3).onNamed, undefined, 'they need not be on one host');
   const together = fitted(3, ['h3'], { instanceGroup }, 3).onNamed?.told[0]?.refusal;
   assert.is(fitted(3, names.slice(2), { instanceGroup }, 3).onNamed?.more, 1, 'there is no room on any of six');
   assert.equal(together, { code: 'no-room-together', short: 1, message: "no room for 3 instances on 'h3'" });

@@ -4,6 +4,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { InstanceGroup, RequestSpec } from '../../actors/messages/common.ts';
+import { whyNone } from '../../actors/scheduler/explaining/explain.ts';
 import { roomForAll } from '../../actors/scheduler/explaining/room-together.ts';
 import { refusedByRank, standing } from '../../actors/scheduler/explaining/standing.ts';
 import { type Filter, refusedBy } from '../../actors/scheduler/filters/filter.ts';
@@ -19,8 +20,9 @@ import { learnProvider, treeOf, type View, type ViewHost } from '../../actors/sc
 import { factsOf } from '../../actors/scheduler/view/view-hosts.ts';
 import { DEFAULT_WEIGHERS } from '../../actors/scheduler/weighers/defaults.ts';
 import { seededRandom } from '../../runtime/random.ts';
-import { inventory, viewOf } from '../support/facts.ts';
+import { type HostWords, inventory, viewOf } from '../support/facts.ts';
 import { randomFleet } from '../support/fleets.ts';
+import { survey } from '../support/survey.ts';
 
 const test = suite('scheduler - how hosts stand');
 
@@ -237,6 +239,51 @@ test('scheduler - how all hosts stand takes no more looks where there are more h
   assert.ok(Math.max(...few) < 40, few.join(', '));
 });
 
+test('scheduler - the nearest host is told of a request that avoids others, but none that it avoids', () => {
+  const view = viewOf({ host: 'h1', used: { VCPU: 5 } }, { host: 'h2', used: { VCPU: 8 } });
+  const nearest = (noneOf: string[]) => {
+    const rankings = emptyRankings(DEFAULT_WEIGHERS, 's');
+    const request: Request = { spec: { ...small(4), tree: { noneOf } } };
+    const near = standing({ rankings, view }, request, 1).refused.flatMap((one) => one.nearest ?? []);
+    return [
+      near.map(({ host, short }) => `${host} ${short}`),
+      whyNone({ rankings, view }, request).split('; nearest ')[1],
+    ];
+  };
+  assert.equal(nearest(['p-h2'])[0], ['h1 1']);
+  assert.match(nearest(['p-h2'])[1] as string, /^c1\/h1: /);
+  assert.equal(nearest(['p-h1']), [[], undefined]);
+});
+
+test('scheduler - the nearest host is one that lacks nothing else, if there is any, though another is short of less', () => {
+  const some = { VCPU: 8, MEMORY_MB: 8 };
+  const one = { host: 'h1', has: some, used: { VCPU: 5, MEMORY_MB: 8 } };
+  const groups = [{ name: '', resources: { VCPU: 4, MEMORY_MB: 4 } }];
+  const nearest = (...others: HostWords[]) => {
+    const fleet = { rankings: emptyRankings(DEFAULT_WEIGHERS, 's'), view: viewOf(one, ...others) };
+    return whyNone(fleet, { spec: { groups, groupPolicy: 'none' } }).split('; nearest ')[1] ?? '';
+  };
+  assert.match(nearest(), /^c1\/h1: .*, and more stands in its way$/);
+  const other = nearest({ host: 'h2', has: some, used: { VCPU: 0, MEMORY_MB: 8 } });
+  assert.match(other, /^c1\/h2: .*MEMORY_MB/);
+  assert.not.match(other, /more stands in its way/);
+});
+
+test('scheduler - where every host lacks more, each reason of a dry run names the nearest host of its own', () => {
+  const has = { VCPU: 8, MEMORY_MB: 8, DISK_GB: 8 };
+  const view = viewOf(
+    { host: 'h1', has, used: { VCPU: 6, MEMORY_MB: 8 } },
+    { host: 'h2', has, used: { MEMORY_MB: 7, DISK_GB: 8 } },
+  );
+  const groups = [{ name: '', resources: { VCPU: 4, MEMORY_MB: 4, DISK_GB: 4 } }];
+  const { refused } = survey(view, { groups, groupPolicy: 'none' });
+  const nearest = refused.map(({ about, nearest: near }) => [about, near?.host, near?.short, near?.lacksMore]);
+  assert.equal(nearest.toSorted(), [
+    ['MEMORY_MB', 'h2', 3, true],
+    ['VCPU', 'h1', 2, true],
+  ]);
+});
+
 test('scheduler - a host that was counted for several in vain is counted no more until it changes', () => {
   const view = viewOf(...Array.from({ length: 50 }, (_, n) => ({ host: `h${n}`, has: {} })));
   let generation = 1;
@@ -252,6 +299,8 @@ test('scheduler - a host that was counted for several in vain is counted no more
   const groups = [{ name: '', resources: { VGPU: 2 } }];
   const request: Request = { spec: { groups, groupPolicy: 'none', instanceGroup: { id: 'g', policy: 'affinity' } } };
   const pick = () => pickOfGroup({ rankings, view }, request, { count: 3, isOfSeveral: true }, () => false, '');
+  const unasked = standing({ rankings: emptyRankings(DEFAULT_WEIGHERS, 's'), view }, request, 3);
+  assert.equal([unasked.fits, unasked.refused[0]?.hosts], [0, 50], 'also where none was counted before');
   assert.is(pick(), null);
   assert.is(
     counted(view, () => assert.is(pick(), null)),

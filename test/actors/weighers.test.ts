@@ -6,7 +6,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { afterFailure, afterSuccess, FAILURE_HALF_LIFE_MS, fadesAt, recalled } from '../../actors/failure-memory.ts';
 import type { RequestSpec } from '../../actors/messages/common.ts';
-import { adjustUse, makeProvider } from '../../actors/placement/providers.ts';
+import { adjustUse, makeProvider, type Provider } from '../../actors/placement/providers.ts';
 import { buildFailures } from '../../actors/scheduler/weighers/build-failures.ts';
 import { fewBuilds, fewInstances } from '../../actors/scheduler/weighers/busyness.ts';
 import { DEFAULT_WEIGHERS } from '../../actors/scheduler/weighers/defaults.ts';
@@ -21,6 +21,7 @@ import {
   type Candidate,
   contributionOf,
   multiplierFor,
+  preferenceOf,
   valueBy,
   type Weigher,
   weighersFor,
@@ -206,6 +207,27 @@ test('weighers - spare devices: a NUMA node is no device, a GPU below it is', ()
   assert.is(ofParts(spareDevices, [{ id: 'h', has: { VCPU: 8 } }, bare], { h: { VCPU: 1 } }), 1);
 });
 
+test('weighers - a part of the machine is no device, whether its processors, its memory or its trait tells it', () => {
+  const asks = { h: { DISK_GB: 1 } };
+  const machine = { id: 'h', has: { DISK_GB: 100 } };
+  for (const part of [
+    { has: { VCPU: 8 } },
+    { has: { PCPU: 8 } },
+    { has: { MEMORY_MB: 8 } },
+    { traits: ['HW_NUMA_ROOT'], has: { CUSTOM_PAGES: 8 } },
+    {},
+  ]) {
+    assert.is(ofParts(spareDevices, [machine, { id: 'n0', ...part }], asks), 1, JSON.stringify(part));
+  }
+  assert.is(ofParts(spareDevices, [machine, { id: 'g0', has: { VGPU: 1 } }], asks), 0);
+});
+
+test('weighers - pack devices: a class that several devices give counts once beside another', () => {
+  const port = { id: 'p0', has: { NET_BW_EGR_KILOBIT_PER_SEC: 10_000 } };
+  const asks = { g0: { VGPU: 1 }, g1: { VGPU: 1 }, p0: { NET_BW_EGR_KILOBIT_PER_SEC: 5_000 } };
+  assert.is(ofParts(packDevices, [{ id: 'h' }, gpu('g0', 3), gpu('g1', 3), port], asks), (1 + 0.5) / 2);
+});
+
 test('weighers - pack devices: only devices count, each class as a share of its own', () => {
   const asks = { n0: { VCPU: 1 }, g0: { VGPU: 1 } };
   assert.is(ofParts(packDevices, [{ id: 'h' }, node('n0', 7), gpu('g0', 0), gpu('g1', 2)], asks), 3 / 8);
@@ -227,6 +249,7 @@ test('weighers - free: by one class, as a part of what there is; packs with a ne
   prefers(memory, host(100, 10), host(100, 50));
   prefers(memory, host(100, 10), host(1_000, 500));
   assert.is(value(memory, { has: { VCPU: 8 } }), 0, 'a host without the class has nothing of it free');
+  assert.is(value(memory, host(100, 10), 0, { MEMORY_MB: 15 }), 0.75, 'as it would be after the claim');
   const pack = { ...memory, multiplier: -1 };
   const weight = (words: HostWords) => weightOf([{ weigher: pack, part: SPEC }], candidateOf(words, ASKS), new Map());
   assert.ok(weight(host(100, 50)) > weight(host(100, 10)));
@@ -243,6 +266,7 @@ test('weighers - a metric: from the least to the most of its scale; who does not
   assert.is(value(load, { metrics: { load: 99 } }), 1);
   assert.is(value(load, {}), 0);
   const cool = metric('heat', { least: 20, most: 90 }, -1);
+  assert.is(value(cool, { metrics: { heat: 55 } }), 0.5);
   const weight = (words: HostWords) => weightOf([{ weigher: cool, part: SPEC }], candidateOf(words), new Map());
   assert.ok(weight({ metrics: { heat: 30 } }) > weight({ metrics: { heat: 60 } }));
   assert.ok(weight({ metrics: { heat: 89 } }) > weight({}));
@@ -275,6 +299,18 @@ test('weighers - on an aggregate other multipliers may count, and the lowest of 
   assert.ok(
     weight({ used: { VCPU: 1 }, aggregates: ['packed'] }) < weight({ used: { VCPU: 5 }, aggregates: ['packed'] }),
   );
+});
+
+test('weighers - the first that has a preference among devices decides, unless it is switched off', () => {
+  const preferring = (said: unknown, multiplier: number) =>
+    ({ name: 'mine', multiplier, weigh: () => 1, prefers: () => said }) as unknown as Weigher;
+  const { host, tree, allocations } = candidateOf();
+  const asked = (...weighers: readonly Weigher[]) =>
+    preferenceOf(weighers)?.({ tree, allocations, spec: SPEC }, host.tree[0] as Provider);
+  assert.is(asked(freeShare, preferring(3, 1), preferring(4, 1)), 3);
+  assert.is(asked(preferring(3, 0), preferring(4, -1)), 4);
+  assert.is(asked(freeShare, preferring(3, 0)), undefined);
+  for (const none of [Number.NaN, 'high', undefined]) assert.is(asked(preferring(none, 1)), -Number.MAX_VALUE);
 });
 
 test('weighers - one failed build weighs less than the room of an empty host; many weigh more', () => {

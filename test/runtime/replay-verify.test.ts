@@ -133,6 +133,26 @@ test('sound - nothing is found where nothing is wrong', () => {
   );
 });
 
+test('sound - an unnamed group may be spread over a host, and groups that need not be isolated may share a device', () => {
+  const faults = faultsAfter((census) => {
+    find(census.providers, 'h2-gpu-1').inventories.VCPU = { ...find(census.providers, 'h2').inventories.VCPU } as never;
+    find(census.providers, 'h2-gpu-1').used.VCPU = 1;
+    find(census.providers, 'h2').used = { VCPU: 1 };
+    find(census.providers, 'h2-gpu-0').used = { CUSTOM_GPU_MILLI: 600 };
+    const { allocations } = find(census.consumers, 'serve').held[0] as { allocations: unknown[] };
+    allocations[0] = { provider: 'h2', group: '', resources: { VCPU: 1 } };
+    allocations.push(
+      { provider: 'h2-gpu-1', group: '', resources: { VCPU: 1 } },
+      { provider: 'h2-gpu-0', group: 'gpu1', resources: { CUSTOM_GPU_MILLI: 300 } },
+    );
+    const { spec } = find(census.arrivals, 'serve');
+    const [gpu] = spec.groups ?? [];
+    const traits = { required: ['CUSTOM_GPU_T4'], forbidden: ['CUSTOM_GPU_P100'] };
+    if (gpu !== undefined) spec.groups = [gpu, { ...gpu, ...traits, name: 'gpu1' }];
+  });
+  assert.equal(faults, []);
+});
+
 test('capacity - more used than there is', () => {
   takes('overcommitted', /CUSTOM_GPU_MILLI of provider 'h2-gpu-0': 1300 counted/, (census) => {
     allocation(census, 'serve', 1).resources = { CUSTOM_GPU_MILLI: 1300 };
@@ -176,6 +196,12 @@ test('orphans - resources of what does not live', () => {
   }
 });
 
+test('orphans - resources of an instance that is being deleted', () => {
+  takes('leaked', /'serve' holds resources for attempt 2 and does not live/, (census) => {
+    find(census.inCells, 'serve').state = 'deleting';
+  });
+});
+
 test('orphans - a live instance without resources, or with those of another attempt', () => {
   takes('leaked', /'serve' is active and holds no resources/, (census) => {
     find(census.consumers, 'serve').held = [];
@@ -212,6 +238,13 @@ test('one home - in two cells, on two hosts, or on one in an attempt that is ove
     /the driver of 'c1\/h1' has attempt 2 of 'serve', which lives in attempt 2 on 'c1\/h2'/,
     (census) => {
       census.driven.push({ cell: 'c1', host: 'h1', instance: 'serve', attempt: 2 });
+    },
+  );
+  takes(
+    'two-homes',
+    /the driver of 'c2\/h2' has attempt 2 of 'serve', which lives in attempt 2 on 'c1\/h2'/,
+    (census) => {
+      census.driven.push({ cell: 'c2', host: 'h2', instance: 'serve', attempt: 2 });
     },
   );
   takes('two-homes', /the compute of 'c1\/h2' has attempt 1 of 'serve'/, (census) => {
@@ -259,6 +292,13 @@ test('placing - other amounts, a group too many, and another host than its own',
   takes('misplaced', /'serve': its unnamed group does not hold what it asked for/, (census) => {
     allocation(census, 'serve', 0).resources = { VCPU: 1 };
   });
+  takes('misplaced', /'serve': its unnamed group does not hold what it asked for/, (census) => {
+    allocation(census, 'serve', 0).resources = { VCPU: 2, DISK_GB: 1 };
+  });
+  takes('misplaced', /'serve': its unnamed group does not hold what it asked for/, (census) => {
+    find(census.arrivals, 'serve').spec.resources = { VCPU: 2, DISK_GB: 1 };
+    allocation(census, 'serve', 0).resources = { VCPU: 2, DISK_GB: 3 };
+  });
   takes('misplaced', /'serve': it holds resources for a group 'extra'/, (census) => {
     allocation(census, 'serve', 0).group = 'extra';
   });
@@ -268,6 +308,15 @@ test('placing - other amounts, a group too many, and another host than its own',
   takes('misplaced', /'serve': nobody asked for it/, (census) => {
     census.arrivals = census.arrivals.filter(({ id }) => id !== 'serve');
   });
+});
+
+test('count - of the faults those of one kind', () => {
+  const faults = faultsAfter((census) => {
+    census.driven = [];
+    census.consumers.push({ consumer: 'unheard-of', held: [{ attempt: 3, allocations: [] }] });
+  });
+  assert.is(countOf(faults, 'not-running'), 2);
+  assert.is(countOf(faults, 'two-homes'), 0);
 });
 
 test.run();
