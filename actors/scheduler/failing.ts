@@ -113,12 +113,15 @@ function explainFailure(
     draft.onNamed = recordOnNamed(onNamed);
     // The ranking goes by the first thing that each host falls short of; its nearest hosts may lack others, too.
     if (isRenewed) Object.assign(draft, { hosts: stands.hosts, fits: stands.fits, refused: stands.refused });
-    const ofConflict = { isCauseTold: true, onNamed: butConflict(onNamed), count };
+    const rule = isConflict ? undefined : toldRuleOf(view, request.spec);
+    const onNamedInWords = isConflict || rule !== undefined ? butConflict(onNamed) : onNamed;
+    const ofConflict = { isCauseTold: true, onNamed: onNamedInWords, count };
     let refusal = isConflict ? `${reason}; ${whyNoneOf(now.state, request, draft, undefined, ofConflict)}` : reason;
     if (isRenewed && isOfHosts) {
       const [first] = found?.advice ?? [];
       const isChangeTold = first !== undefined && first.code !== 'fewer-instances';
-      const more = { isCauseTold: draft.groupHeld !== undefined || isChangeTold, onNamed, count };
+      const isCauseTold = draft.groupHeld !== undefined || isChangeTold;
+      const more = { isCauseTold, onNamed: onNamedInWords, count };
       refusal = hasRoomForSome
         ? whyNoneTogether(now.state, request, count, stands, more)
         : whyNoneOf(now.state, request, stands, draft.ofFitting ?? undefined, more);
@@ -133,7 +136,6 @@ function explainFailure(
     const runsOut = draft.runsOut === undefined ? '' : `; ${runsOutWords(draft.runsOut)}`;
     const tooLarge = draft.tooLarge === undefined ? '' : `; ${tooLargeWords(draft.tooLarge)}`;
     const held = draft.groupHeld === undefined ? '' : `; ${heldWords(draft.groupHeld)}`;
-    const rule = open.hopeless === GROUP_CONFLICT ? undefined : toldRuleOf(view, request.spec);
     const ruled = rule === undefined ? '' : `; ${keptRuleWords(rule)}`;
     const silent = silenceWords(view, request);
     const misspelt = draft.unknown === undefined ? '' : `; ${unknownWords(draft.unknown)}`;
@@ -174,7 +176,7 @@ function explainFailure(
   if (isParked) answer(work, null);
 }
 
-/** What stands in the way there beside the rule of the group, which has been said. */
+/** What stands in the way there beside the rule of the group, which is said once for all hosts. */
 const butConflict = (onNamed: readonly OnNamed[]): OnNamed[] =>
   onNamed
     .map(({ host, found }) => ({

@@ -524,6 +524,26 @@ test('placing - another rule than its group has leaves nothing untold of the hos
   );
 });
 
+test('placing - the rule of its group is said once of a request that names hosts, whatever refuses each of them first', () => {
+  const rule = "instance group 'g' has the rule 'affinity', not 'anti-affinity'";
+  for (const VCPU of [4, 10_000]) {
+    const all = schedulersOf(hostsIn('c1', 'h1', 'h2', 'h3'));
+    const asked = (instance: string, amount: number, oneOf: string[], policy: 'affinity' | 'anti-affinity') => {
+      const one = selectFor(instance);
+      const groups = [{ name: '', resources: { VCPU: amount } }];
+      return { ...one, spec: { ...one.spec, groups, tree: { oneOf }, instanceGroup: { id: 'p/g', policy } } };
+    };
+    chosenIn(all.choose(asked('first', 8, ['p-h1'], 'affinity')));
+    const answer = all.choose(asked('second', VCPU, ['p-h2', 'p-h3'], 'anti-affinity'));
+    if (answer?.type !== 'no-valid-host') throw new Error(JSON.stringify(answer));
+    assert.is(answer.reason.split(rule).length, 2, answer.reason);
+    // The record says of each host all that stands in the way there.
+    const { onNamed } = unpackDecision(JSON.parse(answer.decision ?? ''));
+    const said = onNamed?.told.map(({ refusal, also = [] }) => [refusal, ...also].at(-1)?.code);
+    assert.equal(said, ['group-policy-conflict', 'group-policy-conflict']);
+  }
+});
+
 test('placing - a record by which no host fits weighs none, though some were weighed before the claim was refused', () => {
   const all = schedulersOf(hostsIn('c1', 'h1', 'h2', 'h3'));
   const ofGroup = (instance: string, policy: 'affinity' | 'soft-affinity') => {
