@@ -231,7 +231,14 @@ test('scheduler - the record of one that had waited for its host says since when
     return unpackDecision(JSON.parse(answer.selections[0]?.decision ?? '')).waitedSince;
   };
   assert.is(sinceOf(on.choose(selectFor('waited', { waits: { since } }))), since);
-  assert.is(sinceOf(on.choose(selectFor('may-wait', { waits: { since: now } }))), undefined);
+  for (const [id, ago] of [
+    ['for-a-second', 1_000],
+    ['at-once', 999],
+    ['may-wait', 0],
+  ] as const) {
+    const told = sinceOf(on.choose(selectFor(id, { waits: { since: now - ago } })));
+    assert.is(told, ago < 1_000 ? undefined : now - ago, id);
+  }
   assert.is(sinceOf(on.choose(selectFor('may-not'))), undefined);
 });
 

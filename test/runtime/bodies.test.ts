@@ -59,6 +59,11 @@ test('bodies - what befalls a removal is found by the instance that is removed',
   const [entry = new Uint8Array(0)] = entriesOf(records, { epoch: 3, pieceBytes: 1000 });
   const lines = ['cw.x removal-event - {"key":"i final"}', 'cw.x removal-event - {"key":"i 2"}'];
   assert.equal(linesIn(entry, 'i'), lines);
+  const [words = new Uint8Array(0)] = entriesOf([{ type: 'lost', reason: 'i is gone' }], {
+    epoch: 3,
+    pieceBytes: 1000,
+  });
+  assert.equal(linesIn(words, 'i'), [], 'what begins with the same letters elsewhere is no key');
 });
 
 test('bodies - of what is no text the number of bytes is told', () => {
