@@ -16,7 +16,7 @@ export function loseAll(work: Work, hostName: string): void {
   for (const { snapshot } of work.state.removals.ofHost(hostName)) {
     advanceClearing(work, removalKey(snapshot.context), { type: 'DESTROYED' });
   }
-  for (const instance of [...(work.state.hosts.get(hostName)?.here ?? [])]) {
+  for (const instance of work.state.hosts.get(hostName)?.here ?? []) {
     const entry = work.state.instances.get(instance) as Entry;
     if (entry.deleting || stateOfBuild(entry.build) !== 'active') continue;
     commit(work, {

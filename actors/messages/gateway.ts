@@ -70,8 +70,8 @@ export const InstanceView = Type.Object({
   trouble: Type.Optional(Type.Object({ attempt: Attempt, host: Token, task: DriverTask, reason: Reason })),
   /**
    * It is active and its host's driver, asked what runs there, does not have it any more; since when its cell
-   * knows that, ms since the epoch. It may come back. Told within a minute (`inventoryEveryMs` of the computes), and at
-   * once by a compute that starts anew.
+   * knows that, ms since the epoch. It may come back. Told within a minute (`inventoryEveryMs` of the computes) and two
+   * heartbeats, and by a compute that starts anew with its first ones.
    */
   missing: Type.Optional(Type.Object({ since: Type.Number() })),
   /** In an explanation: what is left of its attempts and not cleared away yet; absent when nothing is. */

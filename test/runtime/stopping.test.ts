@@ -4,6 +4,7 @@
 import pino from 'pino';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { lentBus } from '../../runtime/bus/lent.ts';
 import { memoryServer } from '../../runtime/bus/memory.ts';
 import type { Driver } from '../../runtime/drivers/driver.ts';
 import { type Journals, noSnapshots } from '../../runtime/journal/journal.ts';
@@ -115,6 +116,20 @@ test('stopping - of a start that is given up while its computes come on the bus 
   } finally {
     await server.stop();
   }
+});
+
+test('stopping - a bus that is lent ends with the node, or with the bus itself if that is first', async () => {
+  const none = { request: () => Promise.reject(new Error('none')), subscribe: () => ({ unsubscribe() {} }) };
+  const bus = { ...none, maxPayloadBytes: 1 };
+  let endBus = () => {};
+  const first = lentBus({ ...bus, ending: new Promise<void>((resolve) => (endBus = resolve)) });
+  endBus();
+  await first.bus.ending;
+  const second = lentBus({ ...bus, ending: new Promise<void>(() => {}) });
+  second.bus.subscribe('a', () => {});
+  second.end();
+  await second.bus.ending;
+  assert.throws(() => second.bus.subscribe('a', () => {}), /the node has stopped/);
 });
 
 test.run();
