@@ -3,9 +3,9 @@
 import { waitMs } from '../builds.ts';
 import type { DriverAnswer } from '../messages/compute.ts';
 import { wakeId } from '../wakes.ts';
-import { whatRuns } from './missing.ts';
+import { areManyMissing, whatRuns } from './missing.ts';
 import { answer, beginDestroying, buildsOf, end, RETRY_WAKE, sayDestroyed, sayTrouble } from './orders.ts';
-import { enter, tell } from './presence.ts';
+import { enter, present, tell } from './presence.ts';
 import { keyOf, newJob, type Work } from './state.ts';
 import { inventoryRead } from './tree.ts';
 
@@ -34,7 +34,12 @@ export function driverSaid(work: Work, said: DriverAnswer): void {
   }
   if (said.type === 'inventory-read') return inventoryRead(work, said.providers);
   if (said.type === 'driver-listed') {
-    if (said.to === settings.own) return whatRuns(work, said.ask, said.running);
+    if (said.to === settings.own) {
+      whatRuns(work, said.ask, said.running);
+      // Heartbeats tell some of so many, and so not which of them are back.
+      if (state.phase === 'up' && areManyMissing(state)) present(work);
+      return;
+    }
     return turn.send(said.to, { type: 'instances-running', ask: said.ask, running: said.running });
   }
   if (said.type === 'list-failed') {

@@ -29,12 +29,18 @@ export const hasLooked = ({ incarnation, listed }: ComputeState): boolean => lis
 
 /** Of very many, others each time: in the end all are told, also where some are not the cell's. */
 export function missingNow(state: ComputeState): readonly Running[] {
-  if (!state.isAnyMissing) return NONE;
-  const missing = [...state.jobs.values()].filter((job) => job.isMissing === true && isToBeThere(job));
+  const missing = allMissing(state);
   const from = missing.length > MAX_MISSING_TOLD ? state.missingTold % missing.length : 0;
   state.missingTold = from + MAX_MISSING_TOLD;
   const some = [...missing.slice(from), ...missing.slice(0, from)].slice(0, MAX_MISSING_TOLD);
   return some.map(({ instance, attempt }) => ({ instance, attempt }));
+}
+
+/** Whether a heartbeat may not have room for all: the cell takes none as found because it is not among those told. */
+export const areManyMissing = (state: ComputeState): boolean => allMissing(state).length >= MAX_MISSING_TOLD;
+
+function allMissing({ isAnyMissing, jobs }: ComputeState): readonly Running[] {
+  return isAnyMissing ? [...jobs.values()].filter((job) => job.isMissing === true && isToBeThere(job)) : NONE;
 }
 
 /** What the cell expects may have been built by an earlier life after this one had asked the driver what runs. */

@@ -165,6 +165,19 @@ test('missing - of more than fit a heartbeat a compute tells others each time', 
   assert.is(new Set(told.flatMap((some) => (some ?? []).map(({ instance }) => instance))).size, all.length);
 });
 
+test('missing - as long as more are missing than fit a heartbeat, a compute says with each list what is there', () => {
+  const all = many(MAX_MISSING_TOLD + 1);
+  const { on, asks, lists } = computeDesk(all);
+  const says = (...there: Running[]) => {
+    const [ask = 0] = asks(on.pass(WITHIN_MS));
+    return sentOf(lists(ask, ...there), 'compute-up').map(({ to, message }) => [to, message.running]);
+  };
+  assert.equal(says(), [[CELL, []]]);
+  assert.equal(says(...all.slice(0, 1)), [[CELL, all.slice(0, 1)]], 'for which a heartbeat has room, just');
+  assert.equal(says(...all.slice(0, 2)), [], 'a heartbeat tells all');
+  assert.equal(says(...all), []);
+});
+
 // --- the cell
 
 function withInstances() {
@@ -206,13 +219,15 @@ test('missing - a cell tells of an active instance since when it is, and says so
 });
 
 test('missing - of more than fit a heartbeat none is taken for found because it is not among those told', () => {
-  const { activate, beat, missing } = withInstances();
+  const { on, activate, beat, events, missing } = withInstances();
   const all = many(MAX_MISSING_TOLD + 1);
   for (const { instance } of all) activate(instance, 'h1');
   assert.is(beat(all.slice(1)).length, MAX_MISSING_TOLD);
   assert.equal(beat(all.slice(0, -1)), ['build many-0 missing']);
   assert.is.not(missing(`many-${MAX_MISSING_TOLD}`), undefined);
-  assert.is(beat([]).length, all.length, 'all are found');
+  const back = events(on.tell(up('h1', 'life-1', all.slice(1, 3)), COMPUTE));
+  assert.equal(back, ['build many-1 found', 'build many-2 found'], 'but because it is said to be there');
+  assert.is(beat([]).length, all.length - 2, 'all are found');
 });
 
 test('missing - of another attempt, or of what is not active, nothing is said', () => {
