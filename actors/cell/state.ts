@@ -228,15 +228,12 @@ export function applyToCell(state: CellState, record: CellRecord, deadlines: Sta
     case 'removal-event':
       stepRemoval(state.removals, record.key, record.event);
       return NO_EFFECTS;
-    case 'deleted': {
-      const entry = state.instances.get(record.instance);
-      if (entry !== undefined) missNoMore(state, record.instance, entry);
-      noteWhereItIs(state, record.instance, homeOf(entry), null);
+    case 'deleted':
+      noteWhereItIs(state, record.instance, homeOf(state.instances.get(record.instance)), null);
       state.instances.delete(record.instance);
       state.troubles.delete(record.instance);
       state.deleted.remember(record.instance, record.at);
       return NO_EFFECTS;
-    }
     case 'forgotten':
       state.deleted.forget(record.before);
       state.removedHosts.forget(record.before);
