@@ -20,7 +20,7 @@ export const SWEEP_WAKE = 'sweep-silent';
 
 export function computeUp(
   work: Work,
-  { host: hostName, provider, incarnation, challenge, running }: Extract<CellMessage, { type: 'compute-up' }>,
+  { host: hostName, provider, incarnation, challenge, running, listed }: Extract<CellMessage, { type: 'compute-up' }>,
   from: Address,
 ): void {
   const known = work.state.hosts.get(hostName);
@@ -51,7 +51,7 @@ export function computeUp(
   destroyAll(work, host, strays, from);
   // The life of which an operator has said that it is over is made to clear up, and is given nothing else.
   if (stateOfHost(host) === 'fenced') return;
-  noteRunning(work, host, running);
+  noteRunning(work, host, running, listed);
   const expected = expectedOn(work, host, running);
   work.turn.send(from, { type: 'welcome', incarnation, ...(expected.length === 0 ? {} : { expected }) });
   if (known === undefined && work.state.removedHosts.has(hostName)) sayTreeIsGone(work, host);
@@ -243,7 +243,7 @@ export function hostToSet(
 
 export function alive(
   work: Work,
-  { host: hostName, incarnation, metrics, missing }: Extract<CellMessage, { type: 'alive' }>,
+  { host: hostName, incarnation, metrics, missing, listed }: Extract<CellMessage, { type: 'alive' }>,
   from: Address,
 ): void {
   const host = work.state.hosts.get(hostName);
@@ -253,7 +253,7 @@ export function alive(
   if (noteHeard(work, host)) askForBuilds(work, host);
   if (metrics !== undefined || host.metrics !== undefined) work.state.feed.recounted.add(hostName);
   host.metrics = metrics;
-  if (missing !== undefined) noteMissing(work, host, missing);
+  if (missing !== undefined) noteMissing(work, host, missing, listed);
   const wasAway = isAway(host);
   hostEvent(work, hostName, { type: 'HEARD' });
   if (!wasAway) return;

@@ -28,6 +28,8 @@ export interface Host {
   readonly here: Set<string>;
   /** Those of them that are active and that the driver does not have any more. Follows from the instances. */
   readonly missing: Set<string>;
+  /** The list of what runs here by which that was changed last in this life of the compute; 0: by none. */
+  listed: number;
   /** Builds ordered here since the cell came up; not recorded. */
   ordered: number;
   /** What the host's driver measures; not recorded. */
@@ -81,6 +83,8 @@ export interface StoredHost {
   readonly onProbation: boolean;
   /** Absent when it was never set. */
   readonly revision?: number;
+  /** Absent where nothing was missing in this life of the compute. */
+  readonly listed?: number;
 }
 
 /** What ran on a host when its cell met it. */
@@ -113,6 +117,7 @@ export function meet(
   if (entry.incarnation !== incarnation) {
     entry.superseded.push(entry.incarnation);
     if (entry.superseded.length > MAX_SUPERSEDED) entry.superseded.shift();
+    entry.listed = 0;
   }
   entry.challenge = null;
   entry.clearing = [];
@@ -220,6 +225,7 @@ export function storeHost(entry: Host): StoredHost {
     ...(memory === undefined ? {} : { memory }),
     ...(entry.since === undefined ? {} : { since: entry.since }),
     ...(entry.revision === 0 ? {} : { revision: entry.revision }),
+    ...(entry.listed === 0 ? {} : { listed: entry.listed }),
   };
 }
 
@@ -241,6 +247,7 @@ function hostOf(stored: Omit<StoredHost, 'service'>, service: ServiceSnapshot): 
     building: new Set(),
     here: new Set(),
     missing: new Set(),
+    listed: stored.listed ?? 0,
     ordered: 0,
     metrics: undefined,
     memory: stored.memory,

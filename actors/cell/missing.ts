@@ -8,31 +8,35 @@ import { attemptKey, type Host, type Running } from './hosts.ts';
 import type { Entry } from './state.ts';
 import { commit, type Work } from './work.ts';
 
-/** Takes note of what a compute says to be missing. Of very many it tells some: what is not among them may be missing, too. */
-export function noteMissing(work: Work, host: Host, told: readonly Running[]): void {
+/**
+ * Takes note of what a compute says to be missing. Of very many it tells some: what is not among them may be missing, too.
+ * @param listed Which list of its driver it goes by: what comes after what was said of a later one says nothing any more.
+ */
+export function noteMissing(work: Work, host: Host, told: readonly Running[], listed = 0): void {
+  if (listed < host.listed) return;
   for (const { instance, attempt } of told) {
     const entry = activeOn(work, host, instance);
     if (entry === undefined || entry.missingSince !== null || attemptOf(entry) !== attempt) continue;
-    commit(work, { type: 'missing', instance, at: work.turn.now });
+    commit(work, { type: 'missing', instance, at: work.turn.now, listed });
     publish(work, host, entry, 'missing');
   }
   if (host.missing.size === 0 || told.length >= MAX_MISSING_TOLD) return;
   const still = new Set(told.map(attemptKey));
-  findAll(work, host, (one) => !still.has(attemptKey(one)));
+  findAll(work, host, listed, (one) => !still.has(attemptKey(one)));
 }
 
 /** What a compute that presents itself says to be there is not missing. */
-export function noteRunning(work: Work, host: Host, running: readonly Running[]): void {
-  if (host.missing.size === 0) return;
+export function noteRunning(work: Work, host: Host, running: readonly Running[], listed = 0): void {
+  if (host.missing.size === 0 || listed < host.listed) return;
   const there = new Set(running.map(attemptKey));
-  findAll(work, host, (one) => there.has(attemptKey(one)));
+  findAll(work, host, listed, (one) => there.has(attemptKey(one)));
 }
 
-function findAll(work: Work, host: Host, isFound: (one: Running) => boolean): void {
+function findAll(work: Work, host: Host, listed: number, isFound: (one: Running) => boolean): void {
   for (const instance of [...host.missing]) {
     const entry = work.state.instances.get(instance) as Entry;
     if (!isFound({ instance, attempt: attemptOf(entry) })) continue;
-    commit(work, { type: 'found', instance });
+    commit(work, { type: 'found', instance, listed });
     publish(work, host, entry, 'found');
   }
 }

@@ -44,8 +44,8 @@ export type CellRecord =
   /** An active instance whose host was fenced: nothing of it runs any more. `at` is absent of nodes of before. */
   | { type: 'lost'; instance: string; reason: string; at?: number }
   /** An active instance is on its host no more, as its driver says; or it is again. */
-  | { type: 'missing'; instance: string; at: number }
-  | { type: 'found'; instance: string }
+  | { type: 'missing'; instance: string; at: number; listed: number }
+  | { type: 'found'; instance: string; listed: number }
   /** The conductor knows that it is lost. */
   | { type: 'lost-told'; instance: string }
   | { type: 'removal-event'; key: string; event: RemovalEvent }
@@ -215,11 +215,15 @@ export function applyToCell(state: CellState, record: CellRecord, deadlines: Sta
       const entry = changing(state, record.instance);
       entry.missingSince = record.at;
       noteMissingIn(state, record.instance, entry);
+      noteListed(state, entry, record.listed);
       return NO_EFFECTS;
     }
-    case 'found':
-      missNoMore(state, record.instance, changing(state, record.instance));
+    case 'found': {
+      const entry = changing(state, record.instance);
+      missNoMore(state, record.instance, entry);
+      noteListed(state, entry, record.listed);
       return NO_EFFECTS;
+    }
     case 'lost-told': {
       const entry = changing(state, record.instance);
       if (entry.lost !== null) entry.lost = { ...entry.lost, told: true };
@@ -306,6 +310,11 @@ function judge(
 
 function noteMissingIn({ hosts }: CellState, instance: string, entry: Entry): void {
   if (entry.missingSince !== null) hosts.get(homeOf(entry) ?? '')?.missing.add(instance);
+}
+
+function noteListed({ hosts }: CellState, entry: Entry, listed: number): void {
+  const host = hosts.get(homeOf(entry) ?? '');
+  if (host !== undefined) host.listed = listed;
 }
 
 function missNoMore({ hosts }: CellState, instance: string, entry: Entry): void {

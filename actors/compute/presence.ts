@@ -34,7 +34,7 @@ export function comeUp(work: Work): void {
         host,
         incarnation: state.incarnation,
         ...(state.metrics === null ? {} : { metrics: state.metrics }),
-        ...(hasLooked(state) ? { missing: missingNow(state) } : {}),
+        ...(hasLooked(state) ? { missing: missingNow(state), listed: state.listed } : {}),
       });
       if (state.measures) turn.send(toDriver, { type: 'measure' });
       if (turn.steady >= state.looksAt) lookAgain(work);
@@ -75,10 +75,12 @@ export function retire({ settings: { cell, host }, state, turn }: Work): void {
 
 export function present(work: Work, challenge?: number): void {
   const { host, toCell } = work.settings;
-  const { incarnation } = work.state;
+  const { incarnation, listed } = work.state;
   const provider = (work.state.providers[0] as ProviderSpec).id;
   const answering = challenge === undefined ? {} : { challenge };
-  work.turn.send(toCell, { type: 'compute-up', host, provider, incarnation, ...answering, running: running(work) });
+  const looked = hasLooked(work.state) ? { listed } : {};
+  const up = { host, provider, incarnation, ...answering, running: running(work), ...looked };
+  work.turn.send(toCell, { type: 'compute-up', ...up });
 }
 
 /** Why the host cannot come up, or what it has now is not known: it tries again until somebody has mended it. */

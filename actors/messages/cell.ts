@@ -7,6 +7,7 @@ import {
   DriverTask,
   Id,
   Incarnation,
+  Listed,
   MAX_ALTERNATES,
   MAX_MISSING_TOLD,
   MAX_RUNNING_TOLD,
@@ -85,6 +86,7 @@ export const cellMessages = {
     /** The number in the cell's question, when this answers one. */
     challenge: Type.Optional(Type.Integer({ minimum: 0 })),
     running: Type.Array(Type.Object({ instance: Token, attempt: Attempt }), { maxItems: MAX_RUNNING_TOLD }),
+    listed: Listed,
   }),
   /** A compute is alive: said at a steady pace. */
   alive: message('alive', {
@@ -99,6 +101,7 @@ export const cellMessages = {
     missing: Type.Optional(
       Type.Array(Type.Object({ instance: Token, attempt: Attempt }), { maxItems: MAX_MISSING_TOLD }),
     ),
+    listed: Listed,
   }),
   ...claimAnswers,
   /** An operator takes a host out of service, or puts it back. */

@@ -16,6 +16,11 @@ export const MAX_AMOUNT = 2_147_483_647;
 export const MAX_ALTERNATES = 20;
 /** Of how many attempts one message tells that they are on a host, or should be. */
 export const MAX_RUNNING_TOLD = 10_000;
+/**
+ * Which of the lists that its driver made of what runs there a compute goes by: later ones in its life have higher numbers, so
+ * that what is late is known for that. Absent: it has none in this life but the first, or is of before.
+ */
+export const Listed = Type.Optional(Type.Integer({ minimum: 0 }));
 /** Of how many a heartbeat tells that they are missing. */
 export const MAX_MISSING_TOLD = 1_000;
 /** Instances in one request. */

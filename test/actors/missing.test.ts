@@ -134,6 +134,7 @@ test('missing - it does not say of what is missing that it runs', () => {
   const { on, looks } = computeDesk([ONE, TWO]);
   looks(TWO);
   const [presented] = sentOf(on.tell({ type: 'who-are-you' }, CELL), 'compute-up');
+  assert.ok((presented?.message.listed as number) > 0);
   assert.equal(presented?.message.running, [TWO]);
   const [listed] = sentOf(on.tell({ type: 'list-instances', ask: 1 }, 'gateway/g'), 'instances-running');
   assert.equal(listed?.message.running, [TWO]);
@@ -269,6 +270,26 @@ test('missing - it is recorded: who owns the cell next knows since when, and tel
     next.tell({ type: 'alive', host: 'h1', incarnation: 'life-1', missing }, COMPUTE).records.map(({ type }) => type);
   assert.equal(beats([two]), []);
   assert.equal(beats([]), ['found']);
+});
+
+test('missing - what a compute said before it looked again, and comes late, changes nothing, also of another owner', () => {
+  const { actor, on, survives } = withInstances();
+  const says = (desk: Pick<typeof on, 'tell'>, listed: number, missing: Running[], life = 'life-1') =>
+    desk
+      .tell({ type: 'alive', host: 'h1', incarnation: life, missing, listed }, COMPUTE)
+      .records.map(({ type }) => type);
+  assert.equal(says(on, 8, [one()]), ['missing']);
+  assert.equal(says(on, 7, []), []);
+  const late = { ...up('h1', 'life-1', [one(), two]), listed: 7 };
+  assert.equal(on.tell(late, COMPUTE).records, []);
+  survives();
+  const next = bench(actor, { address: 'cell/c1', entries: on.entries, at: on.now });
+  assert.equal(says(next, 7, []), []);
+  assert.equal(says(next, 8, []), ['found']);
+  assert.equal(says(next, 8, [one()]), ['missing']);
+  // The next life counts anew.
+  comesUp(next, up('h1', 'life-2', []));
+  assert.equal(says(next, 3, [], 'life-2'), ['found']);
 });
 
 test('missing - what is deleted is missing no more', () => {
