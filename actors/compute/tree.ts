@@ -59,10 +59,10 @@ export function treeWithdrawn(work: Work): void {
 }
 
 export function tellTree({ settings: { placementShards }, state, turn }: Work): Address {
-  const { providers, taken, changes } = state;
+  const { providers, taken, changes, incarnation } = state;
   const placement = placementOf((providers[0] as ProviderSpec).id, placementShards);
   const ofAgain = providers === taken ? { again: true } : {};
-  turn.send(placement, { type: 'put-tree', ask: changes, providers, ...ofAgain });
+  turn.send(placement, { type: 'put-tree', ask: changes, incarnation, providers, ...ofAgain });
   return placement;
 }
 

@@ -7,6 +7,7 @@ import {
   Ask,
   Attempt,
   Id,
+  Incarnation,
   InstanceGroup,
   MAX_ALLOCATIONS,
   MAX_AMOUNT,
@@ -224,7 +225,10 @@ export const placementMessages = {
    * goes; one on which something is held stays, with nothing more to give, until the tree is told without that.
    */
   'put-tree': message('put-tree', {
+    /** Counts what the host has had in one life of its compute. */
     ask: Ask,
+    /** Which life that is: what it told before may come after what it tells now. Absent: of a node that did not say yet. */
+    incarnation: Type.Optional(Incarnation),
     providers: Type.Array(ProviderSpec, { minItems: 1, maxItems: 512 }),
     /** It was told before: nothing is done unless its root is gone, or what is there was told otherwise. */
     again: Type.Optional(Type.Boolean()),

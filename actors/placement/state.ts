@@ -43,6 +43,8 @@ export interface PlacementState {
   readonly gone: { generation: number };
   /** What the feed has still to tell of this turn; not recorded. */
   readonly untold: Untold;
+  /** What computes told last of their trees, by root: in which life, and which of it; not recorded. */
+  readonly puts: Map<string, { readonly incarnation: string; readonly ask: number }>;
   /** The numbering of the feed in this life of the shard; not recorded. */
   readonly feed: { epoch: number; sequence: number };
 }
@@ -67,6 +69,7 @@ export function emptyPlacement(): PlacementState {
       removed: new PassingSet(),
       deleted: new PassingSet(),
     },
+    puts: new Map(),
     feed: { epoch: 0, sequence: 0 },
   };
 }

@@ -17,6 +17,7 @@ export function putTree({ state, turn, commit }: ShardWork, asked: PutTree, from
   const { providers } = state;
   const { ask, providers: told, again = false } = asked;
   const root = (told[0] as ProviderSpec).id;
+  if (comesLate(state, root, asked)) return turn.send(from, { type: 'tree-put', ask, root });
   if (again && providers.has(root) && isAsTold(state, root, told))
     return turn.send(from, { type: 'tree-put', ask, root });
   const tree = withoutMoved(told, providers);
@@ -26,6 +27,15 @@ export function putTree({ state, turn, commit }: ShardWork, asked: PutTree, from
     tree.every((spec) => isSame(providers.get(spec.id)?.told, spec)) && isNothingLeft(state, root, tree);
   if (!isUnchanged) commit({ type: 'tree', providers: tree, keepsOthers: true });
   turn.send(from, { type: 'tree-put', ask, root });
+}
+
+/** Whether the same life of the compute has told something else since; takes note of what it tells. */
+function comesLate({ puts }: PlacementState, root: string, { incarnation, ask }: PutTree): boolean {
+  if (incarnation === undefined) return false;
+  const last = puts.get(root);
+  if (last?.incarnation === incarnation && ask < last.ask) return true;
+  if (last?.incarnation !== incarnation || ask > last.ask) puts.set(root, { incarnation, ask });
+  return false;
 }
 
 /**

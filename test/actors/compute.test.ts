@@ -153,13 +153,15 @@ test('compute - once up it asks its driver every minute what the host has, and t
   on.tell(TREE_PUT, 'placement/0');
   assert.equal(read({ ...PROVIDER }), [], 'the same');
   const gpu: ProviderSpec = { ...PROVIDER, id: 'p2', name: 'gpu', parent: 'p1' };
-  assert.equal(read(PROVIDER, gpu), [{ type: 'put-tree', ask: FIRST + 1, providers: [PROVIDER, gpu] }]);
+  assert.equal(read(PROVIDER, gpu), [
+    { type: 'put-tree', ask: FIRST + 1, incarnation: LIFE, providers: [PROVIDER, gpu] },
+  ]);
   assert.is(tellsIn(5_001), 1, 'until placement has heard');
   answered('tree-put', FIRST + 1);
   assert.is(tellsIn(20_000), 0);
   answered('tree-put', FIRST);
   const [late] = on.pass(5_001).flatMap((turned) => sentOf(turned, 'put-tree'));
-  const anew = { type: 'put-tree', ask: FIRST + 1, providers: [PROVIDER, gpu] };
+  const anew = { type: 'put-tree', ask: FIRST + 1, incarnation: LIFE, providers: [PROVIDER, gpu] };
   assert.equal(late?.message, anew, 'what was told before may have come after it');
   answered('tree-put', FIRST + 1);
   assert.is(tellsIn(20_000), 0);
@@ -167,7 +169,11 @@ test('compute - once up it asks its driver every minute what the host has, and t
   assert.is(read(PROVIDER).length, 1);
   answered('tree-refused', FIRST + 2);
   assert.is(tellsIn(20_000), 0);
-  assert.equal(read(PROVIDER), [{ type: 'put-tree', ask: FIRST + 2, providers: [PROVIDER] }], 'it may be taken now');
+  assert.equal(
+    read(PROVIDER),
+    [{ type: 'put-tree', ask: FIRST + 2, incarnation: LIFE, providers: [PROVIDER] }],
+    'it may be taken now',
+  );
   answered('tree-put', FIRST + 2);
   assert.equal(read(PROVIDER), []);
 });

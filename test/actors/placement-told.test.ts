@@ -419,4 +419,24 @@ test('placement - a tree that has been put below another is not withdrawn', () =
   assert.ok(shard.state.providers.has('a-gpu-0'));
 });
 
+test('placement - what a life of a compute told before changes nothing where it comes after what it tells now', () => {
+  const shard = shardWith();
+  const device = providerOf('a-gpu', { parent: 'a', inventories: { PGPU: inventoryOf({ total: 1 }) } });
+  const put = (incarnation: string, ask: number, ...devices: ProviderSpec[]) =>
+    shard.tell({ type: 'put-tree', ask, incarnation, providers: [...hostTree('a'), ...devices] });
+  const has = () => shard.state.providers.has('a-gpu');
+  put('life-1', 4);
+  put('life-1', 5, device);
+  const late = put('life-1', 4);
+  assert.equal([late.records, sentOf(late, 'tree-put')[0]?.message.ask, has()], [[], 4, true]);
+  put('life-1', 6);
+  assert.is(has(), false);
+  // The next life counts anew, and so does one that comes after the tree was withdrawn.
+  put('life-2', 1, device);
+  assert.is(has(), true);
+  shard.tell({ type: 'withdraw-tree', ask: 9, root: 'a' });
+  put('life-2', 0, device);
+  assert.is(has(), true);
+});
+
 test.run();
