@@ -30,6 +30,8 @@ export interface Host {
   readonly missing: Set<string>;
   /** The list of what runs here by which that was changed last in this life of the compute; 0: by none. */
   listed: number;
+  /** The last one by which the compute said anything in this life; 0: none. Not recorded. */
+  listedLast: number;
   /** Builds ordered here since the cell came up; not recorded. */
   ordered: number;
   /** What the host's driver measures; not recorded. */
@@ -117,7 +119,7 @@ export function meet(
   if (entry.incarnation !== incarnation) {
     entry.superseded.push(entry.incarnation);
     if (entry.superseded.length > MAX_SUPERSEDED) entry.superseded.shift();
-    entry.listed = 0;
+    Object.assign(entry, { listed: 0, listedLast: 0 });
   }
   entry.challenge = null;
   entry.clearing = [];
@@ -248,6 +250,7 @@ function hostOf(stored: Omit<StoredHost, 'service'>, service: ServiceSnapshot): 
     here: new Set(),
     missing: new Set(),
     listed: stored.listed ?? 0,
+    listedLast: 0,
     ordered: 0,
     metrics: undefined,
     memory: stored.memory,

@@ -13,7 +13,7 @@ import { commit, type Work } from './work.ts';
  * @param listed Which list of its driver it goes by: what comes after what was said of a later one says nothing any more.
  */
 export function noteMissing(work: Work, host: Host, told: readonly Running[], listed = 0): void {
-  if (listed < host.listed) return;
+  if (comesLate(host, listed)) return;
   for (const { instance, attempt } of told) {
     const entry = activeOn(work, host, instance);
     if (entry === undefined || entry.missingSince !== null || attemptOf(entry) !== attempt) continue;
@@ -27,9 +27,16 @@ export function noteMissing(work: Work, host: Host, told: readonly Running[], li
 
 /** What a compute that presents itself says to be there is not missing. */
 export function noteRunning(work: Work, host: Host, running: readonly Running[], listed = 0): void {
-  if (host.missing.size === 0 || listed < host.listed) return;
+  if (comesLate(host, listed) || host.missing.size === 0) return;
   const there = new Set(running.map(attemptKey));
   findAll(work, host, listed, (one) => there.has(attemptKey(one)));
+}
+
+/** Whether something was said of a later list already, also where it was nothing new; takes note of the list. */
+function comesLate(host: Host, listed: number): boolean {
+  if (listed < host.listed || listed < host.listedLast) return true;
+  host.listedLast = listed;
+  return false;
 }
 
 function findAll(work: Work, host: Host, listed: number, isFound: (one: Running) => boolean): void {

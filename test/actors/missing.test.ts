@@ -292,6 +292,21 @@ test('missing - what a compute said before it looked again, and comes late, chan
   assert.equal(says(next, 3, [], 'life-2'), ['found']);
 });
 
+test('missing - what comes late changes nothing, also after a list that told nothing new', () => {
+  const { on } = withInstances();
+  const says = (listed: number, missing: Running[]) =>
+    on
+      .tell({ type: 'alive', host: 'h1', incarnation: 'life-1', missing, listed }, COMPUTE)
+      .records.map(({ type }) => type);
+  assert.equal(says(8, []), []);
+  assert.equal(says(7, [one()]), []);
+  assert.equal(says(9, [one()]), ['missing']);
+  assert.equal(says(11, [one()]), []);
+  assert.equal(says(10, []), [], 'it was missing in the next one again');
+  assert.equal(on.tell({ ...up('h1', 'life-1', [one(), two]), listed: 10 }, COMPUTE).records, []);
+  assert.equal(says(12, []), ['found']);
+});
+
 test('missing - what is deleted is missing no more', () => {
   const { on, beat, survives } = withInstances();
   beat([one(), two]);
