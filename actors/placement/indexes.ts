@@ -14,6 +14,7 @@ interface Indexed {
   readonly providers: Providers;
   readonly indexes: Indexes;
   readonly gone: { generation: number };
+  readonly puts: Map<string, unknown>;
 }
 
 export function emptyIndexes(): Indexes {
@@ -30,11 +31,12 @@ export function install({ providers, indexes, gone }: Indexed, provider: Provide
   enter(indexes, provider);
 }
 
-export function uninstall({ providers, indexes, gone }: Indexed, id: string): void {
+export function uninstall({ providers, indexes, gone, puts }: Indexed, id: string): void {
   const provider = providers.get(id);
   if (provider === undefined) return;
   gone.generation = Math.max(gone.generation, provider.generation);
   providers.delete(id);
+  puts.delete(id);
   leave(indexes, provider);
 }
 

@@ -15,6 +15,12 @@ import { noTransactions, type Transactions } from './transactions.ts';
 /** Providers to be told whole, providers of which only the use is to be told, those that are gone, and consumers that are. */
 type Untold = Readonly<Record<'changed' | 'used' | 'removed' | 'deleted', Set<string>>>;
 
+/** In which life a compute told its tree, and which of what it told then. */
+export interface Put {
+  readonly incarnation: string;
+  readonly ask: number;
+}
+
 export interface PlacementState {
   readonly providers: Providers;
   /** The ids of each tree, by root, the root first. */
@@ -43,8 +49,8 @@ export interface PlacementState {
   readonly gone: { generation: number };
   /** What the feed has still to tell of this turn; not recorded. */
   readonly untold: Untold;
-  /** What computes told last of their trees, by root: in which life, and which of it; not recorded. */
-  readonly puts: Map<string, { readonly incarnation: string; readonly ask: number }>;
+  /** What was taken last of what computes told of their trees, by root, while that is there; not recorded. */
+  readonly puts: Map<string, Put>;
   /** The numbering of the feed in this life of the shard; not recorded. */
   readonly feed: { epoch: number; sequence: number };
 }

@@ -9,16 +9,17 @@ import { learnNames } from './catalog.ts';
 import { install, uninstall } from './indexes.ts';
 import { inUse, makeProvider, type Provider, treeFault } from './providers.ts';
 import type { PlacementRecord } from './records.ts';
-import type { PlacementState } from './state.ts';
+import type { PlacementState, Put } from './state.ts';
 import { treeOf } from './trees.ts';
 import type { ShardWork } from './work.ts';
 
 export function putTree({ state, turn, commit }: ShardWork, asked: PutTree, from: Address): void {
-  const { providers } = state;
-  const { ask, providers: told, again = false } = asked;
+  const { providers, puts } = state;
+  const { ask, incarnation, providers: told, again = false } = asked;
   const root = (told[0] as ProviderSpec).id;
-  if (comesLate(state, root, asked)) return turn.send(from, { type: 'tree-put', ask, root });
-  if (again && providers.has(root) && isAsTold(state, root, told))
+  const last = puts.get(root);
+  if (comesLate(last, asked)) return turn.send(from, { type: 'tree-put', ask, root });
+  if (again && isOfLast(last, asked) && providers.has(root) && isAsTold(state, root, told))
     return turn.send(from, { type: 'tree-put', ask, root });
   const tree = withoutMoved(told, providers);
   const fault = treeFault(tree, providers);
@@ -26,16 +27,19 @@ export function putTree({ state, turn, commit }: ShardWork, asked: PutTree, from
   const isUnchanged =
     tree.every((spec) => isSame(providers.get(spec.id)?.told, spec)) && isNothingLeft(state, root, tree);
   if (!isUnchanged) commit({ type: 'tree', providers: tree, keepsOthers: true });
+  if (incarnation !== undefined) puts.set(root, { incarnation, ask });
   turn.send(from, { type: 'tree-put', ask, root });
 }
 
-/** Whether the same life of the compute has told something else since; takes note of what it tells. */
-function comesLate({ puts }: PlacementState, root: string, { incarnation, ask }: PutTree): boolean {
-  if (incarnation === undefined) return false;
-  const last = puts.get(root);
-  if (last?.incarnation === incarnation && ask < last.ask) return true;
-  if (last?.incarnation !== incarnation || ask > last.ask) puts.set(root, { incarnation, ask });
-  return false;
+/** Whether of what the same life of the compute has told something later was taken. */
+function comesLate(last: Put | undefined, { incarnation, ask }: PutTree): boolean {
+  return last !== undefined && last.incarnation === incarnation && ask < last.ask;
+}
+
+/** Whether, as far as is known, nothing else was taken since: what another life told may lack what this one has. */
+function isOfLast(last: Put | undefined, { incarnation, ask }: PutTree): boolean {
+  if (last === undefined || incarnation === undefined) return true;
+  return last.incarnation === incarnation && last.ask === ask;
 }
 
 /**

@@ -17,7 +17,6 @@ export function withdrawTree({ state, turn, commit }: ShardWork, { ask, root }: 
   const ids = state.trees.has(root) ? subtreeOf(state, root) : [];
   // Recorded also when nothing is there: a shard that was superseded cannot, and may not know of the tree.
   commit(ids.length === 0 ? { type: 'read' } : { type: 'subtree-left', ids });
-  state.puts.delete(root);
   turn.send(from, { type: 'tree-withdrawn', ask, root });
 }
 

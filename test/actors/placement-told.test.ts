@@ -439,4 +439,41 @@ test('placement - what a life of a compute told before changes nothing where it 
   assert.is(has(), true);
 });
 
+test('placement - where something else was taken since, what is told again is not only looked at but put in', () => {
+  const device = providerOf('a-gpu', { parent: 'a', inventories: { PGPU: inventoryOf({ total: 1 }) } });
+  const without = { type: 'put-tree' as const, ask: 4, incarnation: 'life-1', providers: hostTree('a') };
+  const has = (shard: Shard) => shard.state.providers.has('a-gpu');
+  function comesBack(shard: Shard, ask: number, incarnation: string) {
+    const now = { ...without, ask, incarnation, providers: [...hostTree('a'), device] };
+    shard.tell(without);
+    assert.is(has(shard), false);
+    shard.tell({ ...now, again: true });
+    assert.is(has(shard), true);
+    api(shard, { type: 'provider-delete', id: 'a-gpu' });
+    shard.tell({ ...now, again: true });
+    assert.is(has(shard), false, 'what others take away stays away');
+    shard.tell(now);
+  }
+  const shard = shardWith();
+  shard.tell({ ...without, ask: 5, providers: [...hostTree('a'), device] });
+  withdraw(shard);
+  comesBack(shard, 5, 'life-1');
+  comesBack(bench(actor, { entries: shard.entries }), 5, 'life-1');
+  // What an earlier life told comes after what the next one tells.
+  shard.tell({ ...without, ask: 1, incarnation: 'life-2', providers: [...hostTree('a'), device] });
+  comesBack(shard, 1, 'life-2');
+});
+
+test('placement - of trees that were refused, or are gone, it is not known any more what was told last', () => {
+  const shard = shardWith();
+  const [root] = hostTree('a') as [ProviderSpec];
+  const lost = providerOf('a-gpu', { parent: 'nobody' });
+  shard.tell({ type: 'put-tree', ask: 4, incarnation: 'life-1', providers: [root, lost] });
+  assert.is(shard.state.puts.size, 0);
+  shard.tell({ type: 'put-tree', ask: 5, incarnation: 'life-1', providers: [root] });
+  assert.is(shard.state.puts.size, 1);
+  api(shard, { type: 'provider-delete', id: 'a' });
+  assert.is(shard.state.puts.size, 0);
+});
+
 test.run();
