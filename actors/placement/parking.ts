@@ -5,6 +5,7 @@ import type { PutTree } from '../messages/placement.ts';
 import type { Parked } from './holds.ts';
 import { blockersOf } from './lock-keys.ts';
 import type { PlacementState } from './state.ts';
+import { comesLate } from './told-trees.ts';
 
 /** The most messages that wait; more are not answered. */
 const MAX_PARKED = 20_000;
@@ -27,15 +28,17 @@ export function park(state: PlacementState, message: Message, from: Address, isA
 
 /**
  * What a compute tells of its tree takes the place of what it told before and still waits. That it was told before is
- * answered with what waits: until then it is not in.
+ * answered with what waits: until then it is not in. So is what the same life told before, and comes after it.
  */
-function isToldAlready({ parked }: PlacementState['holds'], { providers, again }: PutTree): boolean {
+function isToldAlready({ parked }: PlacementState['holds'], asked: PutTree): boolean {
+  const [root] = asked.providers;
   const position = parked.findIndex(
-    ({ message }) =>
-      message.type === 'put-tree' && (message as unknown as PutTree).providers[0]?.id === providers[0]?.id,
+    ({ message }) => message.type === 'put-tree' && (message as unknown as PutTree).providers[0]?.id === root?.id,
   );
-  if (position >= 0 && again !== true) parked.splice(position, 1);
-  return position >= 0 && again === true;
+  if (position < 0) return false;
+  if (asked.again === true || comesLate(parked[position]?.message as unknown as PutTree, asked)) return true;
+  parked.splice(position, 1);
+  return false;
 }
 
 /** A coordinator asks again and again. */

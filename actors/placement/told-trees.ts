@@ -31,9 +31,10 @@ export function putTree({ state, turn, commit }: ShardWork, asked: PutTree, from
   turn.send(from, { type: 'tree-put', ask, root });
 }
 
-/** Whether of what the same life of the compute has told something later was taken. */
-function comesLate(last: Put | undefined, { incarnation, ask }: PutTree): boolean {
-  return last !== undefined && last.incarnation === incarnation && ask < last.ask;
+/** Whether the same life of the compute has told the last one later, though it came before. */
+export function comesLate(last: Pick<PutTree, 'incarnation' | 'ask'> | undefined, asked: PutTree): boolean {
+  const { incarnation, ask } = asked;
+  return incarnation !== undefined && last?.incarnation === incarnation && ask < last.ask;
 }
 
 /** Whether, as far as is known, nothing else was taken since: what another life told may lack what this one has. */

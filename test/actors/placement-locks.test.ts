@@ -97,6 +97,17 @@ test('placement - of what a compute tells of its tree the newest counts, also wh
   assert.is(shown('dev')?.parent, 'h');
 });
 
+test('placement - what a compute told before takes the place of nothing that waits, where it comes after it', () => {
+  const { hold, end, shard, shown } = desk(providerOf('h'), providerOf('dev', { parent: 'h' }));
+  const tells = (number: number, ...below: ReturnType<typeof providerOf>[]) =>
+    shard.tell({ ...put([providerOf('h'), ...below]), ask: number, incarnation: 'life-1' } as never).sent.length;
+  assert.ok(hold('0-1', child('kid', 'dev')));
+  assert.is(tells(5), 0, 'it waits');
+  assert.is(tells(4, providerOf('dev', { parent: 'h' })), 0);
+  end('0-1', false);
+  assert.is(shown('dev'), undefined);
+});
+
 test('placement - a reminder of a tree takes the place of nothing that waits', () => {
   const { hold, end, ask, shown } = desk(providerOf('h'), providerOf('dev', { parent: 'h' }));
   assert.ok(hold('0-1', child('kid', 'dev')));
