@@ -36,6 +36,12 @@ interface Surroundings {
   onReconnected(): void;
 }
 
+/** What is wrong with an option of the connection, which a node has under `nats`. */
+function amongNodeOptions(error: unknown): unknown {
+  if (!(error instanceof CellwrightError) || error.code !== 'bad-option') return error;
+  return new CellwrightError('bad-option', `nats.${error.message}`, { field: `nats.${error.field}`, cause: error });
+}
+
 export async function busOf(
   { bus, nats = {} }: NodeOptions,
   { name, logger, onError, onReconnected }: Surroundings,
@@ -48,7 +54,10 @@ export async function busOf(
     return rest.onStatus?.(status);
   };
   if (servers !== undefined) {
-    const connected = await connectNats({ servers, name, onError, loopback, ...rest, onStatus });
+    const connecting = connectNats({ servers, name, onError, loopback, ...rest, onStatus });
+    const connected = await connecting.catch((error: unknown) => {
+      throw amongNodeOptions(error);
+    });
     return { bus: connected, nats: connected, url: shownAddresses(servers, ',') };
   }
   const onEnded = (why: string) => {

@@ -84,11 +84,14 @@ export function natsIfNamed(
 }
 
 /** The flag by which an option of the runtime is said; any other field is named as it is. */
-export const flagOf = (field: string): string => FLAG_OF[field] ?? field;
+export const flagOf = (field: string): string => FLAG_OF[field.replace(/^nats\./, '')] ?? field;
 
 /** What is said of the way in, by the names of the flags where the runtime names its options. */
 export function inFlags(message: string): string {
-  return message.replace(/^credentials\b|\btls\.(?:ca|cert|key)File\b/g, (option) => `--${FLAG_OF[option]}`);
+  return message.replace(
+    /^(?:nats\.)?credentials\b|\b(?:nats\.)?tls\.(?:ca|cert|key)File\b/g,
+    (option) => `--${flagOf(option)}`,
+  );
 }
 
 /** What the flags say of the way in. @throws CellwrightError `bad-option` with the flag. */
