@@ -1,8 +1,8 @@
-// What an operator says of aggregates: the zone that one belongs to, the projects that it is kept for, and what is
-// different for schedulers on its hosts. Providers say themselves which aggregates they are in.
+// What an operator says of aggregates: the zone that one belongs to, the projects and the requests that it is kept for, and
+// what is different for schedulers on its hosts. Providers say themselves which aggregates they are in.
 
 import Type, { type Static } from 'typebox';
-import { Id, Token } from '../actors/messages/common.ts';
+import { Id, Symbolic, Token } from '../actors/messages/common.ts';
 import { noDataIn } from './codec.ts';
 import { CellwrightError } from './errors.ts';
 import { checkOf } from './schemas.ts';
@@ -25,6 +25,12 @@ export const AggregateOptions = Type.Object(
      * such aggregates, only those that all of them name may use it: to share hosts, name all projects in one aggregate.
      */
     projects: Type.Optional(Type.Array(Token, { minItems: 1, maxItems: 1_000 })),
+    /**
+     * Only requests that require all of these traits, be it of a group or of the host itself, may use its hosts, so that
+     * none that would do elsewhere takes what is rare. Of a host in several such aggregates, only those that require the
+     * traits of each may use it. Which hosts have the traits is another matter: a request that requires them goes nowhere else.
+     */
+    traits: Type.Optional(Type.Array(Symbolic, { minItems: 1, maxItems: 64 })),
     /** Multipliers of weighers on its hosts, by name. Of a host in several aggregates the lowest one counts. */
     multipliers: Type.Optional(
       Type.Record(Type.String({ minLength: 1, maxLength: 320 }), Type.Number({ minimum: -1e9, maximum: 1e9 }), {
@@ -55,6 +61,8 @@ export interface Aggregates {
   readonly defaultZone: string | undefined;
   /** The aggregates that are kept for some projects, and for which. */
   readonly kept: ReadonlyMap<string, ReadonlySet<string>>;
+  /** The aggregates that are kept for requests that require some traits, and which. */
+  readonly reserved: ReadonlyMap<string, readonly string[]>;
   readonly all: ReadonlyMap<string, AggregateOptions>;
 }
 
@@ -72,16 +80,19 @@ export function aggregatesOf(
   }
   const zones = new Map<string, string[]>();
   const kept = new Map<string, ReadonlySet<string>>();
-  for (const [id, { zone, projects }] of Object.entries(options)) {
+  const reserved = new Map<string, readonly string[]>();
+  for (const [id, { zone, projects, traits }] of Object.entries(options)) {
     if (zone !== undefined) zones.set(zone, [...(zones.get(zone) ?? []), id]);
     if (projects !== undefined) kept.set(id, new Set(projects));
+    if (traits !== undefined) reserved.set(id, [...new Set(traits)]);
   }
   if (defaultZone !== undefined) refuseDefaultZone(defaultZone, zones);
-  if (kept.size > MAX_KEPT) {
-    const message = `the option aggregates keeps ${kept.size} aggregates for projects; it may keep ${MAX_KEPT}`;
+  const all = new Set([...kept.keys(), ...reserved.keys()]).size;
+  if (all > MAX_KEPT) {
+    const message = `the option aggregates keeps ${all} aggregates for projects or traits; it may keep ${MAX_KEPT}`;
     throw new CellwrightError('bad-option', message, { field: 'aggregates' });
   }
-  return { zones, defaultZone, kept, all: new Map(Object.entries(options)) };
+  return { zones, defaultZone, kept, reserved, all: new Map(Object.entries(options)) };
 }
 
 function refuseDefaultZone(name: string, zones: Aggregates['zones']): void {
@@ -91,9 +102,27 @@ function refuseDefaultZone(name: string, zones: Aggregates['zones']): void {
   if (message !== undefined) throw new CellwrightError('bad-option', message, { field: 'defaultZone' });
 }
 
-/** The aggregates that a project may not use, or that nobody may who names no project. */
-export function closedTo({ kept }: Aggregates, project: string | undefined): string[] {
-  const closed: string[] = [];
-  for (const [id, projects] of kept) if (project === undefined || !projects.has(project)) closed.push(id);
-  return closed;
+/** An aggregate that a request may not use. */
+export interface Closed {
+  readonly id: string;
+  /** Of one that is open to its project: the traits that the request does not require. */
+  readonly traits?: readonly string[];
+}
+
+/**
+ * The aggregates that a request may not use: those kept for other projects, or for any where it names none, and those kept
+ * for requests that require what it does not.
+ */
+export function closedTo(
+  { kept, reserved }: Aggregates,
+  project: string | undefined,
+  required: ReadonlySet<string>,
+): Closed[] {
+  const closed = new Map<string, Closed>();
+  for (const [id, projects] of kept) if (project === undefined || !projects.has(project)) closed.set(id, { id });
+  for (const [id, traits] of reserved) {
+    const lacking = traits.filter((trait) => !required.has(trait));
+    if (lacking.length > 0 && !closed.has(id)) closed.set(id, { id, traits: lacking });
+  }
+  return [...closed.values()];
 }

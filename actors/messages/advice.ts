@@ -49,6 +49,8 @@ export const Advice = Type.Object({
   groups: Type.Optional(Type.Array(Type.String())),
   /** The resource class, trait, list of traits, aggregates or instances, instance group or its rule, state of hosts or filter. */
   about: Type.Optional(Type.String()),
+  /** The aggregate `about` is kept for requests that require these traits, not for other projects. */
+  traits: Type.Optional(Type.Array(Type.String())),
   /** The first few aggregates whose limits the filter `about` keeps to, by their names. */
   aggregates: Type.Optional(Type.Array(Type.String())),
   /** On some of the hosts it is the filter's own limit. */
@@ -174,6 +176,13 @@ function thenWords({ disabled, setAside, asideUntil = 0, needed = 1 }: Advice, t
   return some.length === 0 ? '' : `, ${some.join(' and ')}, too`;
 }
 
+/** Whom an aggregate is kept for: `requests that require CUSTOM_T`, or other projects where no traits are told. */
+export function othersWords(traits: readonly string[] | undefined): string {
+  return traits === undefined
+    ? 'other projects'
+    : `requests that require ${firstOf(traits.slice(0, SOME), traits.length)}`;
+}
+
 function changeWords(advice: Advice, till: (at: number) => string): string {
   const { code, group = '', about = '', from = 0, to = 0, hosts, instances, partly, until, host, failed } = advice;
   const { needed, named: told = [], instancesTogether, groups } = advice;
@@ -216,7 +225,7 @@ function changeWords(advice: Advice, till: (at: number) => string): string {
     case 'without-avoid-aggregates':
       return `if ${named('aggregate', about)} need not be avoided, ${fits}`;
     case 'without-kept':
-      return `if aggregate ${about}, which is kept for other projects, were open to it, ${fits}`;
+      return `if aggregate ${about}, which is kept for ${othersWords(advice.traits)}, were open to it, ${fits}`;
     case 'without-cells':
       return `if it need not be in ${named('cell', about)}, ${fits}`;
     case 'without-avoid-cells':

@@ -2,7 +2,7 @@
 // placement can check stands in the request spec, as conditions on the tree that serves it.
 
 import Type, { type Static } from 'typebox';
-import { CellHost, MAX_NAMED, Token } from './common.ts';
+import { CellHost, MAX_NAMED, Symbolic, Token } from './common.ts';
 
 /** Where in `notMemberOf` of the claim's conditions aggregates stand. */
 const Places = Type.Array(Type.Integer({ minimum: 0 }), { maxItems: 2000 });
@@ -18,8 +18,15 @@ export const Origins = Type.Object({
   zones: Type.Optional(Type.Object({ names: Type.Array(Token, { maxItems: MAX_NAMED }), ...madeInto })),
   avoidZones: Type.Optional(Type.Array(Type.Object({ name: Token, ...madeInto }), { maxItems: MAX_NAMED })),
   avoidAggregates: Type.Optional(Places),
-  /** Aggregates that are kept for other projects, of those that the request avoids as well. */
+  /** Aggregates that are kept for others, of those that the request avoids as well. */
   kept: Type.Optional(Places),
+  /** Of aggregates that are kept for requests which require some traits: those that the request does not. */
+  reserved: Type.Optional(
+    Type.Array(
+      Type.Object({ place: Type.Integer({ minimum: 0 }), traits: Type.Array(Symbolic, { maxItems: MAX_NAMED }) }),
+      { maxItems: 2000 },
+    ),
+  ),
   /** The names of the hosts in `oneOf` of the claim's conditions, and in `noneOf`, in their order. */
   hosts: Type.Optional(Type.Array(CellHost, { maxItems: MAX_NAMED })),
   avoidHosts: Type.Optional(Type.Array(CellHost, { maxItems: MAX_NAMED })),

@@ -1,10 +1,11 @@
 // What a request wishes of aggregates, in its own words: the zones and aggregates that it asks for or avoids, and those
-// that are kept for the projects of others, each with the conditions of the claim that come from it.
+// that are kept for others, each with the conditions of the claim that come from it.
 
-import { type Advice, named, quoted } from '../messages/advice.ts';
+import { type Advice, named, othersWords, quoted } from '../messages/advice.ts';
 import type { TreeConditions } from '../messages/common.ts';
 import type { Origins } from '../messages/where.ts';
 import { outsideWords } from '../placement/tree-conditions.ts';
+import { present } from '../present.ts';
 import { type Request, rankedPart } from './request.ts';
 
 /** The conditions of a claim on aggregates, and what they come from, where that is known. */
@@ -108,7 +109,7 @@ function ofUnknownOrigin({ memberOf = [], notMemberOf = [] }: OnAggregates): Agg
 }
 
 function ofKnownOrigin({ memberOf = [], notMemberOf = [] }: OnAggregates, origins: Origins): AggregateWish[] {
-  const { zones, avoidZones = [], avoidAggregates = [], kept = [] } = origins;
+  const { zones, avoidZones = [], avoidAggregates = [], kept = [], reserved = [] } = origins;
   const idsAt = (places: readonly number[] = []) => places.flatMap((place) => notMemberOf[place] ?? []);
   const ofZones = [...(zones === undefined ? [] : [zones]), ...avoidZones];
   const lists = new Set(ofZones.map(({ list }) => list));
@@ -156,13 +157,15 @@ function ofKnownOrigin({ memberOf = [], notMemberOf = [] }: OnAggregates, origin
   const keptPlaces = new Set(kept);
   const ofOthers = notMemberOf.filter((_, place) => keptPlaces.has(place) || !avoided.has(place));
   const isToldApart = ofOthers.length <= MAX_TOLD_APART;
+  const traitsOf = new Map(reserved.map(({ place, traits }) => [notMemberOf[place], traits]));
   for (const about of ofOthers) {
-    const words = `is in aggregate ${about}, which is kept for other projects`;
+    const traits = traitsOf.get(about);
+    const words = `kept for ${othersWords(traits)}`;
     const condition = {
-      ...closed(about, words, true),
-      about: isToldApart ? `${about} (kept for other projects)` : 'kept for other projects',
+      ...closed(about, `is in aggregate ${about}, which is ${words}`, true),
+      about: isToldApart ? `${about} (${words})` : words,
     };
-    found.push({ advice: { code: 'without-kept', about }, conditions: [condition] });
+    found.push({ advice: { code: 'without-kept', about, ...present({ traits }) }, conditions: [condition] });
   }
   return found;
 }

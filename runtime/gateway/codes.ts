@@ -25,7 +25,7 @@ export const REFUSAL_CODES = {
   'not-in-aggregate':
     'it is not in any of the aggregates, or of the zones, `about`: of zones, `about` says `zone` before their names',
   'in-avoided-aggregate':
-    'it is in the aggregate `about`, or `zone`, which is avoided, or, as `about` says then, kept for other projects; of more than 8 aggregates it is not said which',
+    'it is in the aggregate `about`, or `zone`, which is avoided, or, as `about` says then, kept for other projects, or for requests that require other traits; of more than 8 aggregates it is not said which',
   'not-isolated': 'each group would fit, but not all of them at once as the group policy wants it',
   'not-one-subtree': 'the groups that must share a subtree find none',
   'hard-to-tell':
@@ -81,7 +81,8 @@ export const ADVICE_CODES = {
   'without-zones': 'do not insist on the zones',
   'without-avoid-zones': 'do not avoid the zones `about`: as few of the list as are enough',
   'without-avoid-aggregates': 'do not avoid the aggregates `about`: as few of the list as are enough',
-  'without-kept': 'open the aggregate, which is kept for other projects, to the project of the request',
+  'without-kept':
+    'open the aggregate, which is kept for other projects, to the project of the request; with `traits`: it is kept for requests that require these',
   'without-cells': 'do not insist on the cells',
   'without-avoid-cells': 'do not avoid the cells `about`: as few of the list as are enough',
   'without-hosts': 'do not insist on the hosts that are named',

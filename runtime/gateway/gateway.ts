@@ -111,15 +111,17 @@ export function gatewayOf(options: GatewayOptions): Gateway {
     const names = namesOf(request, id);
     // What was asked of them before is not the same as what is asked after they are built.
     for (const name of names) copies.forget(`delete ${name}`);
-    const { tree, where } = placingOf(request.placement, request.project, aggregates);
+    const { project } = request;
+    const asked = specOf(request);
+    const { tree, where } = placingOf(request.placement, { project, spec: asked }, aggregates);
     const question = {
       type: 'build' as const,
       request: id,
       count: names.length,
       alternates: request.alternates ?? DEFAULT_ALTERNATES,
-      spec: { ...specOf(request), ...(tree === undefined ? {} : { tree }) },
+      spec: { ...asked, ...(tree === undefined ? {} : { tree }) },
       ...(where === undefined ? {} : { where }),
-      ...(request.project === undefined ? {} : { project: request.project }),
+      ...(project === undefined ? {} : { project }),
       ...(request.wait === undefined ? {} : { waitMs: request.wait.forMs }),
       ...(request.payload === undefined ? {} : { payload: request.payload }),
       ...(traceparent === undefined ? {} : { traceparent }),

@@ -3,10 +3,10 @@
 
 import Type, { type Static } from 'typebox';
 import { likeWords, mostLike } from '../../actors/alike.ts';
-import { CellHost, Id, MAX_NAMED, Token, type TreeConditions } from '../../actors/messages/common.ts';
+import { CellHost, Id, MAX_NAMED, type RequestSpec, Token, type TreeConditions } from '../../actors/messages/common.ts';
 import { type Origins, Where } from '../../actors/messages/where.ts';
 import { present } from '../../actors/present.ts';
-import { type Aggregates, closedTo } from '../aggregates.ts';
+import { type Aggregates, type Closed, closedTo } from '../aggregates.ts';
 import { providerId } from '../drivers/naming.ts';
 import { MalformedError } from '../errors.ts';
 
@@ -53,13 +53,19 @@ const OPPOSITES = [
   ['sameHostAs', 'differentHostFrom'],
 ] as const;
 
+/** By what it is told which aggregates are closed to a request. */
+export interface Asking {
+  readonly project?: string | undefined;
+  readonly spec: Pick<RequestSpec, 'groups' | 'rootRequired'>;
+}
+
 /**
  * What a request's wishes mean to placement and to the schedulers.
  * @throws MalformedError for zones that there are not, and for wishes that contradict each other; it names the field.
  */
 export function placingOf(
   wishes: PlacementRequest = {},
-  project: string | undefined,
+  { project, spec }: Asking,
   aggregates: Aggregates,
   what = 'the build request',
 ): { tree?: TreeConditions; where?: Where } {
@@ -67,7 +73,11 @@ export function placingOf(
   refuseZones(wishes, aggregates, what);
   const placement = eachOnce(wishes);
   const { hosts, avoidHosts, sameHostAs, differentHostFrom } = placement;
-  const { memberOf, notMemberOf, origins: ofAggregates } = conditionsOnAggregates(placement, project, aggregates);
+  const {
+    memberOf,
+    notMemberOf,
+    origins: ofAggregates,
+  } = conditionsOnAggregates(placement, closedTo(aggregates, project, requiredBy(spec)), aggregates);
   const areHostsNamed = hosts !== undefined || avoidHosts !== undefined;
   const origins = areHostsNamed ? { ...ofAggregates, ...present({ hosts, avoidHosts }) } : ofAggregates;
   const tree: TreeConditions = {
@@ -98,6 +108,11 @@ function eachOnce(wishes: PlacementRequest): PlacementRequest {
   return Object.fromEntries(lists) as PlacementRequest;
 }
 
+/** The traits that a request requires, of whatever provider. */
+function requiredBy({ groups, rootRequired = [] }: Asking['spec']): ReadonlySet<string> {
+  return new Set([...groups.flatMap(({ required = [] }) => required), ...rootRequired]);
+}
+
 /** The root provider of a host that is named `<cell>/<host>`. */
 function rootOf(named: string): string {
   const [cell, host] = named.split('/') as [string, string];
@@ -117,7 +132,7 @@ interface OnAggregates {
  */
 function conditionsOnAggregates(
   { zones, avoidZones, aggregates: wanted, avoidAggregates }: PlacementRequest,
-  project: string | undefined,
+  closed: readonly Closed[],
   aggregates: Aggregates,
 ): OnAggregates {
   const { defaultZone } = aggregates;
@@ -149,8 +164,13 @@ function conditionsOnAggregates(
   if (wanted !== undefined) memberOf.push(wanted);
   if (avoidAggregates !== undefined) origins.avoidAggregates = close(avoidAggregates);
   const avoidedInAll = places.size;
-  const kept = close(closedTo(aggregates, project)).filter((place) => place < avoidedInAll);
+  const closedPlaces = close(closed.map(({ id }) => id));
+  const kept = closedPlaces.filter((place) => place < avoidedInAll);
   if (kept.length > 0) origins.kept = kept;
+  const reserved = closed.flatMap(({ traits }, n) =>
+    traits === undefined ? [] : [{ place: closedPlaces[n] as number, traits: [...traits] }],
+  );
+  if (reserved.length > 0) origins.reserved = reserved;
   const isPlain = places.size === 0 && (memberOf.length === 0 || Object.keys(origins).length === 0);
   return { memberOf, notMemberOf: [...places.keys()], origins: isPlain ? undefined : origins };
 }

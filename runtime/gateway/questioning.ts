@@ -63,8 +63,9 @@ export function questioningOf({ asking, conductorShards, known, aggregates }: Qu
   async function fit(request: FitRequest): Promise<FitAnswer> {
     const { id = '', placement, project } = request;
     namesOf(request, id);
-    const { tree, where } = placingOf(placement, project, aggregates, ASKED);
-    const spec = { ...specOf(request, ASKED), ...(tree === undefined ? {} : { tree }) };
+    const asked = specOf(request, ASKED);
+    const { tree, where } = placingOf(placement, { project, spec: asked }, aggregates, ASKED);
+    const spec = { ...asked, ...(tree === undefined ? {} : { tree }) };
     const more = { ...(where === undefined ? {} : { where }), ...(project === undefined ? {} : { project }) };
     const { count = 1, limit = DEFAULT_LIMIT } = request;
     const {

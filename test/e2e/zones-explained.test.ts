@@ -12,17 +12,22 @@ const test = suite('zones explained');
 type Options = NonNullable<SystemOptions['aggregates']>;
 
 /** Hosts `h1` and so on of one cell, each in some aggregates. */
-function system(aggregates: Options, hosts: readonly (readonly string[])[], run: (client: Client) => Promise<void>) {
+function system(
+  aggregates: Options,
+  hosts: readonly (readonly string[])[],
+  run: (client: Client) => Promise<void>,
+  traits: readonly string[] = [],
+) {
   const names = hosts.map((_, n) => `h${n + 1}`);
   const driver = ({ cell, host }: { cell: string; host: string }) => {
     const quick = quickDriver(cell, host);
     const inventory = async () => ({ ...(await quick.inventory()), aggregates: hosts[names.indexOf(host)] ?? [] });
-    return { ...quick, inventory } satisfies Driver;
+    return { ...quick, inventory, capabilities: async () => traits } satisfies Driver;
   };
   const options = { hosts: { c1: names }, aggregates, defaultZone: 'nova', driver, scheduler: { warmUpMs: 50 } };
   return inMemory(options, async ({ client, failures }) => {
     await eventually('all hosts are known', async () => {
-      const told = await client.fit({ resources: { VCPU: 1 }, project: 'x' });
+      const told = await client.fit({ resources: { VCPU: 1 }, required: [...traits], project: 'x' });
       return told.fits === hosts.length;
     });
     await run(client);
@@ -91,6 +96,32 @@ test('zones explained - an aggregate that is avoided and kept for others takes b
     assert.equal(await saidOf(client), kept);
     assert.equal(await saidOf(client, { zones: ['north'] }), kept);
   }));
+
+test('zones explained - hosts that are kept for requests that require a trait take no others, and say for which', () =>
+  system(
+    { licensed: { traits: ['CUSTOM_LICENSE'] } },
+    [['licensed'], ['licensed']],
+    async (client) => {
+      assert.equal(await saidOf(client), [
+        '2 in-avoided-aggregate licensed (kept for requests that require CUSTOM_LICENSE)',
+        'if aggregate licensed, which is kept for requests that require CUSTOM_LICENSE, were open to it, it would fit on 2 hosts',
+      ]);
+      const { advice } = await client.fit({ resources: { VCPU: 2 } });
+      assert.equal(advice, [{ code: 'without-kept', about: 'licensed', traits: ['CUSTOM_LICENSE'], hosts: 2 }]);
+      await client.build({ id: 'plain', resources: { VCPU: 2 } });
+      const { state, failure } = await client.ended('plain');
+      assert.is(state, 'failed');
+      assert.match(failure?.message ?? '', /licensed \(kept for requests that require CUSTOM_LICENSE\)/);
+      const { words } = await client.whyNot({ id: 'plain', host: 'h1' });
+      assert.match(
+        words.join('\n'),
+        /is in aggregate licensed, which is kept for requests that require CUSTOM_LICENSE/,
+      );
+      await client.build({ id: 'licensed', resources: { VCPU: 2 }, required: ['CUSTOM_LICENSE'] });
+      assert.is((await client.ended('licensed')).state, 'active');
+    },
+    ['CUSTOM_LICENSE'],
+  ));
 
 test('zones explained - where many aggregates are kept for others, it is told what else would help as well', () => {
   const others = { projects: ['x'] };

@@ -111,6 +111,11 @@ const WRONG: readonly (readonly [options: object, field: string, says?: RegExp])
   [{ compute: { heartbeatMs: 0 } }, 'compute.heartbeatMs', /more than 0/],
   [{ aggregates: null }, 'aggregates', /^'aggregates' of the options object must be an object/],
   [{ aggregates: { r: { zone: 'A b' } } }, 'aggregates.r.zone', /^'aggregates.r.zone' of the options object must/],
+  [
+    { aggregates: { r: { traits: ['a'] } } },
+    'aggregates.r.traits.0',
+    /^'aggregates.r.traits.0' of the options object must/,
+  ],
   [{ aggregates: { r: { zones: [] } } }, 'aggregates.r.zones', /has an unknown field 'aggregates.r.zones'$/],
   [{ cell: { silentMs: 4_000 } }, 'cell.silentMs', /is 4000; it must be more than the heartbeat of computes, 5000/],
   [{ cell: { silentMs: 300 }, compute: { heartbeatMs: 300 } }, 'cell.silentMs', /more than .*, 300: .* as down$/],

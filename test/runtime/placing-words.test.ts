@@ -14,6 +14,8 @@ import { type BuildRequest, specOf } from '../../runtime/gateway/requests.ts';
 
 const test = suite('placing words');
 
+/** What requires nothing. */
+const NOTHING = { groups: [] };
 const ZONES = ['east', 'west', 'north'];
 const AGGREGATES = {
   e1: { zone: 'east' },
@@ -34,7 +36,7 @@ const HOSTS: readonly (readonly [readonly string[], string])[] = [
 
 function letsIn(placement: PlacementRequest, has: readonly string[]): boolean {
   const { memberOf = [], notMemberOf = [] } =
-    placingOf(placement, undefined, aggregatesOf(AGGREGATES, 'nova')).tree ?? {};
+    placingOf(placement, { spec: NOTHING }, aggregatesOf(AGGREGATES, 'nova')).tree ?? {};
   return memberOf.every((list) => list.some((id) => has.includes(id))) && !notMemberOf.some((id) => has.includes(id));
 }
 
@@ -55,11 +57,49 @@ test('placing words - zones to use and to avoid, the default one among them, let
   );
 });
 
+test('placing words - what is kept for requests that require some traits is closed to those that lack one of them', () => {
+  const aggregates = aggregatesOf({
+    gpu: { traits: ['CUSTOM_GPU', 'CUSTOM_GPU'] },
+    licensed: { traits: ['CUSTOM_OS', 'CUSTOM_LICENSE'] },
+    mine: { projects: ['research'], traits: ['CUSTOM_GPU'] },
+  });
+  const closed = (request: BuildRequest) => {
+    const { project, placement } = request;
+    const { tree, where } = placingOf(placement, { project, spec: specOf(request) }, aggregates);
+    const reserved = where?.origins?.reserved?.map(({ place, traits }) => [tree?.notMemberOf?.[place], ...traits]);
+    return { ids: tree?.notMemberOf, reserved };
+  };
+  const resources = { VCPU: 1 };
+  assert.equal(closed({ resources }), {
+    ids: ['mine', 'gpu', 'licensed'],
+    reserved: [
+      ['gpu', 'CUSTOM_GPU'],
+      ['licensed', 'CUSTOM_OS', 'CUSTOM_LICENSE'],
+    ],
+  });
+  const all = { rootRequired: ['CUSTOM_OS'], required: ['CUSTOM_LICENSE'], project: 'research' };
+  const groups = [{ name: 'card', resources: { VGPU: 1 }, required: ['CUSTOM_GPU'] }];
+  assert.equal(closed({ resources, groups, ...all }), { ids: undefined, reserved: undefined });
+  assert.equal(closed({ resources, ...all, required: [] }).reserved, [
+    ['gpu', 'CUSTOM_GPU'],
+    ['licensed', 'CUSTOM_LICENSE'],
+    ['mine', 'CUSTOM_GPU'],
+  ]);
+  assert.equal(
+    closed({ resources, anyOf: [['CUSTOM_GPU', 'CUSTOM_X']], project: 'research' }).ids,
+    ['gpu', 'licensed', 'mine'],
+    'one of several traits is not required',
+  );
+  const avoided = placingOf({ avoidAggregates: ['gpu'] }, { spec: NOTHING }, aggregates).where?.origins;
+  assert.equal([avoided?.avoidAggregates, avoided?.kept, avoided?.reserved?.[0]?.place], [[0], [0], 0]);
+});
+
 test('placing words - what a list has twice is meant, and told, once', () => {
   const aggregates = aggregatesOf(AGGREGATES, 'nova');
   const lists = { hosts: ['c1/h1', 'c1/h2'], cells: ['c1'], aggregates: ['fast'], sameHostAs: ['db'], zones: ['east'] };
   const doubled = Object.fromEntries(Object.entries(lists).map(([name, list]) => [name, [...list, ...list]]));
-  assert.equal(placingOf(doubled, undefined, aggregates), placingOf(lists, undefined, aggregates));
+  const asking = { spec: NOTHING };
+  assert.equal(placingOf(doubled, asking, aggregates), placingOf(lists, asking, aggregates));
 });
 
 test('placing words - what is wrong is told by where the caller has it, also behind what a list has twice', () => {
@@ -70,15 +110,17 @@ test('placing words - what is wrong is told by where the caller has it, also beh
     [{ cells: ['c2'], avoidCells: ['c1', 'c1', 'c2'] }, 'placement.avoidCells.2'],
   ] as const;
   for (const [placement, field] of faults) {
-    const make = () => placingOf(placement as object, undefined, aggregatesOf(AGGREGATES, 'nova'));
+    const make = () => placingOf(placement as object, { spec: NOTHING }, aggregatesOf(AGGREGATES, 'nova'));
     assert.throws(make, (error: unknown) => error instanceof MalformedError && error.field === field, field);
   }
 });
 
 /** What is made of a request, and back of that again. */
 function askedAgain(request: BuildRequest, hostOf: HostNames = () => undefined): Asked {
-  const { tree, where } = placingOf(request.placement, request.project, aggregatesOf(AGGREGATES, 'nova'));
-  const spec = { ...specOf(request), ...(tree === undefined ? {} : { tree }) };
+  const plain = specOf(request);
+  const asking = { project: request.project, spec: plain };
+  const { tree, where } = placingOf(request.placement, asking, aggregatesOf(AGGREGATES, 'nova'));
+  const spec = { ...plain, ...(tree === undefined ? {} : { tree }) };
   return askedOf(spec, where, request.project, hostOf);
 }
 
@@ -126,7 +168,7 @@ test('placing words - what was asked for is told as it was said, whatever it was
   );
   const onHost = { resources: { VCPU: 1 }, placement: { hosts: ['c1/h1'] } };
   assert.equal(askedAgain(onHost), onHost);
-  const { tree: onIt } = placingOf(onHost.placement, undefined, aggregatesOf(AGGREGATES, 'nova'));
+  const { tree: onIt } = placingOf(onHost.placement, { spec: NOTHING }, aggregatesOf(AGGREGATES, 'nova'));
   const unnamed = askedOf({ ...specOf(onHost), ...present({ tree: onIt }) }, undefined, undefined, () => undefined);
   assert.equal(unnamed.placement, { hosts: [providerId('c1', 'h1', '')] }, 'its name is not on record');
   for (const placement of [{ zones: ['nova'] }, { avoidZones: ['nova'] }, { aggregates: ['e1'] }, undefined]) {
@@ -134,7 +176,7 @@ test('placing words - what was asked for is told as it was said, whatever it was
     assert.equal(askedAgain(plain), plain);
   }
   const kept = aggregatesOf({ mine: { projects: ['research'] } });
-  const { tree, where } = placingOf(undefined, 'other', kept);
+  const { tree, where } = placingOf(undefined, { project: 'other', spec: NOTHING }, kept);
   assert.equal(tree?.notMemberOf, ['mine']);
   const spec = { ...specOf({ resources: { VCPU: 1 } }), tree: tree ?? {} };
   assert.equal(
@@ -179,7 +221,7 @@ test('placing words - of a large request the line is short, and says how much mo
 test('placing words - the default zone is told of among others, and cannot be avoided when there is no other', () => {
   const refused = (placement: PlacementRequest, ...told: Parameters<typeof aggregatesOf>) => {
     try {
-      placingOf(placement, undefined, aggregatesOf(...told));
+      placingOf(placement, { spec: NOTHING }, aggregatesOf(...told));
     } catch (error) {
       if (error instanceof MalformedError) return `${error.field}: ${error.message}`;
       throw error;
@@ -196,7 +238,7 @@ test('placing words - of a zone that there is not the one is named that it is li
   const zones = aggregatesOf({ a: { zone: 'us-east-1' }, b: { zone: 'us-west-1' } }, 'nowhere');
   const refusalOf = (placement: PlacementRequest): string => {
     try {
-      placingOf(placement, undefined, zones);
+      placingOf(placement, { spec: NOTHING }, zones);
     } catch (error) {
       return (error as MalformedError).message;
     }

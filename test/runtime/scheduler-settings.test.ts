@@ -142,7 +142,7 @@ test('scheduler settings - aggregates: zones, who is kept out, multipliers', () 
   });
   assert.equal([...aggregates.zones], [['east', ['a1', 'a2']]]);
   assert.equal(
-    [closedTo(aggregates, 'red'), closedTo(aggregates, 'blue'), closedTo(aggregates, undefined)],
+    ['red', 'blue', undefined].map((project) => closedTo(aggregates, project, new Set()).map(({ id }) => id)),
     [[], ['a3'], ['a2', 'a3']],
   );
   assert.is(schedulerOptionsOf({}, aggregates).overrides?.get('a3')?.get('free-share'), -1);

@@ -69,7 +69,7 @@ export function sentOf({ spec, where, company, said }: Asked): Request {
     const zone = Object.keys(ZONES).find((name) => ZONES[name]?.includes(id));
     return [id, { ...(zone && { zone }), ...(kept.includes(id) ? { projects: ['others'] } : {}) }] as const;
   });
-  const made = placingOf(placement, undefined, aggregatesOf(Object.fromEntries(options), DEFAULT_ZONE));
+  const made = placingOf(placement, { spec }, aggregatesOf(Object.fromEntries(options), DEFAULT_ZONE));
   return { spec: { ...spec, tree: { ...spec.tree, ...made.tree } }, where: { ...where, ...made.where }, company };
 }
 
