@@ -26,6 +26,11 @@ export const AggregateOptions = Type.Object(
      */
     projects: Type.Optional(Type.Array(Token, { minItems: 1, maxItems: 1_000 })),
     /**
+     * These projects use no other hosts, but for those of other aggregates that say the same of them. With `projects` alone
+     * they may use all hosts that are kept for nobody as well.
+     */
+    confines: Type.Optional(Type.Boolean()),
+    /**
      * Only requests that require all of these traits, be it of a group or of the host itself, may use its hosts, so that
      * none that would do elsewhere takes what is rare. Of a host in several such aggregates, only those that require the
      * traits of each may use it. Which hosts have the traits is another matter: a request that requires them goes nowhere else.
@@ -61,6 +66,8 @@ export interface Aggregates {
   readonly defaultZone: string | undefined;
   /** The aggregates that are kept for some projects, and for which. */
   readonly kept: ReadonlyMap<string, ReadonlySet<string>>;
+  /** By project: the aggregates that it is confined to. */
+  readonly confined: ReadonlyMap<string, readonly string[]>;
   /** The aggregates that are kept for requests that require some traits, and which. */
   readonly reserved: ReadonlyMap<string, readonly string[]>;
   readonly all: ReadonlyMap<string, AggregateOptions>;
@@ -80,10 +87,16 @@ export function aggregatesOf(
   }
   const zones = new Map<string, string[]>();
   const kept = new Map<string, ReadonlySet<string>>();
+  const confined = new Map<string, string[]>();
   const reserved = new Map<string, readonly string[]>();
-  for (const [id, { zone, projects, traits }] of Object.entries(options)) {
+  for (const [id, { zone, projects, confines, traits }] of Object.entries(options)) {
     if (zone !== undefined) zones.set(zone, [...(zones.get(zone) ?? []), id]);
     if (projects !== undefined) kept.set(id, new Set(projects));
+    if (confines === true) {
+      for (const project of new Set(confinable(id, projects))) {
+        confined.set(project, [...(confined.get(project) ?? []), id]);
+      }
+    }
     if (traits !== undefined) reserved.set(id, [...new Set(traits)]);
   }
   if (defaultZone !== undefined) refuseDefaultZone(defaultZone, zones);
@@ -92,7 +105,13 @@ export function aggregatesOf(
     const message = `the option aggregates keeps ${all} aggregates for projects or traits; it may keep ${MAX_KEPT}`;
     throw new CellwrightError('bad-option', message, { field: 'aggregates' });
   }
-  return { zones, defaultZone, kept, reserved, all: new Map(Object.entries(options)) };
+  return { zones, defaultZone, kept, confined, reserved, all: new Map(Object.entries(options)) };
+}
+
+function confinable(id: string, projects: readonly string[] | undefined): readonly string[] {
+  if (projects !== undefined) return projects;
+  const field = `aggregates.${id}.confines`;
+  throw new CellwrightError('bad-option', `'${field}' confines nobody without 'projects'`, { field });
 }
 
 function refuseDefaultZone(name: string, zones: Aggregates['zones']): void {

@@ -19,6 +19,7 @@ export type AdviceCode =
   | 'without-avoid-zones'
   | 'without-avoid-aggregates'
   | 'without-kept'
+  | 'without-confinement'
   | 'without-cells'
   | 'without-avoid-cells'
   | 'without-hosts'
@@ -116,7 +117,7 @@ export function someOf(names: readonly string[]): string {
 }
 
 /** `c1/h1, c1/h2 and 4 more`. */
-function firstOf(told: readonly string[], all: number): string {
+export function firstOf(told: readonly string[], all: number): string {
   const more = all - told.length;
   return `${told.join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
 }
@@ -226,6 +227,8 @@ function changeWords(advice: Advice, till: (at: number) => string): string {
       return `if ${named('aggregate', about)} need not be avoided, ${fits}`;
     case 'without-kept':
       return `if aggregate ${about}, which is kept for ${othersWords(advice.traits)}, were open to it, ${fits}`;
+    case 'without-confinement':
+      return `if its project were not confined to ${named('aggregate', about)}, ${fits}`;
     case 'without-cells':
       return `if it need not be in ${named('cell', about)}, ${fits}`;
     case 'without-avoid-cells':

@@ -18,6 +18,8 @@ export const Origins = Type.Object({
   zones: Type.Optional(Type.Object({ names: Type.Array(Token, { maxItems: MAX_NAMED }), ...madeInto })),
   avoidZones: Type.Optional(Type.Array(Type.Object({ name: Token, ...madeInto }), { maxItems: MAX_NAMED })),
   avoidAggregates: Type.Optional(Places),
+  /** The aggregates that its project is confined to: a list of `memberOf`, by its place there. */
+  confined: Type.Optional(Type.Integer({ minimum: 0 })),
   /** Aggregates that are kept for others, of those that the request avoids as well. */
   kept: Type.Optional(Places),
   /** Of aggregates that are kept for requests which require some traits: those that the request does not. */

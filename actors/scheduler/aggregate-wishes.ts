@@ -1,7 +1,7 @@
 // What a request wishes of aggregates, in its own words: the zones and aggregates that it asks for or avoids, and those
 // that are kept for others, each with the conditions of the claim that come from it.
 
-import { type Advice, named, othersWords, quoted } from '../messages/advice.ts';
+import { type Advice, firstOf, named, othersWords, quoted } from '../messages/advice.ts';
 import type { TreeConditions } from '../messages/common.ts';
 import type { Origins } from '../messages/where.ts';
 import { outsideWords } from '../placement/tree-conditions.ts';
@@ -109,10 +109,10 @@ function ofUnknownOrigin({ memberOf = [], notMemberOf = [] }: OnAggregates): Agg
 }
 
 function ofKnownOrigin({ memberOf = [], notMemberOf = [] }: OnAggregates, origins: Origins): AggregateWish[] {
-  const { zones, avoidZones = [], avoidAggregates = [], kept = [], reserved = [] } = origins;
+  const { zones, avoidZones = [], avoidAggregates = [], confined, kept = [], reserved = [] } = origins;
   const idsAt = (places: readonly number[] = []) => places.flatMap((place) => notMemberOf[place] ?? []);
   const ofZones = [...(zones === undefined ? [] : [zones]), ...avoidZones];
-  const lists = new Set(ofZones.map(({ list }) => list));
+  const lists = new Set([confined, ...ofZones.map(({ list }) => list)]);
   const avoided = new Set([...ofZones.flatMap((one) => one.closed ?? []), ...avoidAggregates]);
   const found: AggregateWish[] = [];
   if (zones !== undefined) {
@@ -153,6 +153,18 @@ function ofKnownOrigin({ memberOf = [], notMemberOf = [] }: OnAggregates, origin
         element: id,
       })),
     });
+  }
+  if (confined !== undefined) {
+    const list = memberOf[confined] ?? [];
+    const which = firstOf(list.slice(0, MAX_TOLD_APART), list.length);
+    const outside = list.length > MAX_TOLD_APART ? `is in none of the aggregates ${which}` : outsideWords(list);
+    const condition: Condition = {
+      code: 'not-in-aggregate',
+      about: `${which} (to which its project is confined)`,
+      words: `${outside}, to which the project of the request is confined`,
+      memberOf: list,
+    };
+    found.push({ advice: { code: 'without-confinement', about: which }, conditions: [condition] });
   }
   const keptPlaces = new Set(kept);
   const ofOthers = notMemberOf.filter((_, place) => keptPlaces.has(place) || !avoided.has(place));

@@ -54,15 +54,15 @@ function conditionsOf({ resources, required, anyOf, forbidden, memberOf }: Resou
  */
 function placementOf(
   { memberOf = [], notMemberOf = [], oneOf, noneOf, heldBy, notHeldBy }: TreeConditions = {},
-  { zones, avoidZones, avoidAggregates, hosts, avoidHosts }: Origins = {},
+  { zones, avoidZones, avoidAggregates, confined, hosts, avoidHosts }: Origins = {},
   hostOf: HostNames,
 ): NonNullable<Asked['placement']> {
-  const ofZones = new Set([zones?.list, ...(avoidZones ?? []).map(({ list }) => list)]);
+  const ofOthers = new Set([zones?.list, confined, ...(avoidZones ?? []).map(({ list }) => list)]);
   const named = (roots: string[] | undefined) => roots?.map((root) => hostOf(root) ?? root);
   return present({
     zones: zones?.names,
     avoidZones: avoidZones?.map(({ name }) => name),
-    aggregates: memberOf.find((_, position) => !ofZones.has(position)),
+    aggregates: memberOf.find((_, position) => !ofOthers.has(position)),
     avoidAggregates: avoidAggregates?.map((place) => notMemberOf[place]).filter((id) => id !== undefined),
     hosts: hosts ?? named(oneOf),
     avoidHosts: avoidHosts ?? named(noneOf),

@@ -23,7 +23,7 @@ export const REFUSAL_CODES = {
   'trait-missing': 'it lacks the required trait, or all the traits, `about`',
   'trait-forbidden': 'it has the forbidden trait `about`',
   'not-in-aggregate':
-    'it is not in any of the aggregates, or of the zones, `about`: of zones, `about` says `zone` before their names',
+    'it is not in any of the aggregates, or of the zones, `about`: of zones, `about` says `zone` before their names; that the project of the request is confined to them, `about` says then',
   'in-avoided-aggregate':
     'it is in the aggregate `about`, or `zone`, which is avoided, or, as `about` says then, kept for other projects, or for requests that require other traits; of more than 8 aggregates it is not said which',
   'not-isolated': 'each group would fit, but not all of them at once as the group policy wants it',
@@ -83,6 +83,7 @@ export const ADVICE_CODES = {
   'without-avoid-aggregates': 'do not avoid the aggregates `about`: as few of the list as are enough',
   'without-kept':
     'open the aggregate, which is kept for other projects, to the project of the request; with `traits`: it is kept for requests that require these',
+  'without-confinement': 'let the project of the request use other hosts than those of the aggregates `about`',
   'without-cells': 'do not insist on the cells',
   'without-avoid-cells': 'do not avoid the cells `about`: as few of the list as are enough',
   'without-hosts': 'do not insist on the hosts that are named',

@@ -73,11 +73,10 @@ export function placingOf(
   refuseZones(wishes, aggregates, what);
   const placement = eachOnce(wishes);
   const { hosts, avoidHosts, sameHostAs, differentHostFrom } = placement;
-  const {
-    memberOf,
-    notMemberOf,
-    origins: ofAggregates,
-  } = conditionsOnAggregates(placement, closedTo(aggregates, project, requiredBy(spec)), aggregates);
+  const closed = closedTo(aggregates, project, requiredBy(spec));
+  const confined = project === undefined ? undefined : aggregates.confined.get(project);
+  const ofOperator = { closed, confined };
+  const { memberOf, notMemberOf, origins: ofAggregates } = conditionsOnAggregates(placement, ofOperator, aggregates);
   const areHostsNamed = hosts !== undefined || avoidHosts !== undefined;
   const origins = areHostsNamed ? { ...ofAggregates, ...present({ hosts, avoidHosts }) } : ofAggregates;
   const tree: TreeConditions = {
@@ -132,7 +131,7 @@ interface OnAggregates {
  */
 function conditionsOnAggregates(
   { zones, avoidZones, aggregates: wanted, avoidAggregates }: PlacementRequest,
-  closed: readonly Closed[],
+  { closed, confined }: { readonly closed: readonly Closed[]; readonly confined: readonly string[] | undefined },
   aggregates: Aggregates,
 ): OnAggregates {
   const { defaultZone } = aggregates;
@@ -162,6 +161,7 @@ function conditionsOnAggregates(
     origins.avoidZones = avoided.map((one) => (one.name === defaultZone ? { ...one, list } : one));
   }
   if (wanted !== undefined) memberOf.push(wanted);
+  if (confined !== undefined) origins.confined = memberOf.push([...confined]) - 1;
   if (avoidAggregates !== undefined) origins.avoidAggregates = close(avoidAggregates);
   const avoidedInAll = places.size;
   const closedPlaces = close(closed.map(({ id }) => id));

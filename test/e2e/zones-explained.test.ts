@@ -123,6 +123,22 @@ test('zones explained - hosts that are kept for requests that require a trait ta
     ['CUSTOM_LICENSE'],
   ));
 
+test('zones explained - a project that is confined to its aggregates is given no other host, and told so', () =>
+  system({ r1: { projects: ['red'], confines: true } }, [[], []], async (client) => {
+    const { words, advice } = await client.fit({ resources: { VCPU: 2 }, project: 'red' });
+    assert.equal(words.slice(1), [
+      '  2 not-in-aggregate r1 (to which its project is confined)',
+      'if its project were not confined to aggregate r1, it would fit on 2 hosts',
+    ]);
+    assert.equal(advice, [{ code: 'without-confinement', about: 'r1', hosts: 2 }]);
+    await client.build({ id: 'red', resources: { VCPU: 2 }, project: 'red' });
+    assert.match((await client.ended('red')).failure?.message ?? '', /r1 \(to which its project is confined\)/);
+    const why = await client.whyNot({ id: 'red', host: 'h1' });
+    assert.match(why.words.join('\n'), /is not in aggregate r1, to which the project of the request is confined/);
+    await client.build({ id: 'blue', resources: { VCPU: 2 }, project: 'blue' });
+    assert.is((await client.ended('blue')).state, 'active');
+  }));
+
 test('zones explained - where many aggregates are kept for others, it is told what else would help as well', () => {
   const others = { projects: ['x'] };
   return system({ a: others, b: others, c: others }, [['a'], ['a'], ['b'], ['b'], ['c'], ['c'], []], async (client) => {

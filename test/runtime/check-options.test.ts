@@ -116,6 +116,7 @@ const WRONG: readonly (readonly [options: object, field: string, says?: RegExp])
     'aggregates.r.traits.0',
     /^'aggregates.r.traits.0' of the options object must/,
   ],
+  [{ aggregates: { r: { confines: true } } }, 'aggregates.r.confines', /confines nobody without 'projects'/],
   [{ aggregates: { r: { zones: [] } } }, 'aggregates.r.zones', /has an unknown field 'aggregates.r.zones'$/],
   [{ cell: { silentMs: 4_000 } }, 'cell.silentMs', /is 4000; it must be more than the heartbeat of computes, 5000/],
   [{ cell: { silentMs: 300 }, compute: { heartbeatMs: 300 } }, 'cell.silentMs', /more than .*, 300: .* as down$/],

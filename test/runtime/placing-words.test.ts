@@ -94,6 +94,26 @@ test('placing words - what is kept for requests that require some traits is clos
   assert.equal([avoided?.avoidAggregates, avoided?.kept, avoided?.reserved?.[0]?.place], [[0], [0], 0]);
 });
 
+test('placing words - a project that is confined to aggregates goes to none but their hosts, and did not ask for that', () => {
+  const aggregates = aggregatesOf({
+    r1: { projects: ['red', 'blue'], confines: true },
+    r2: { projects: ['red'], confines: true },
+    r3: { projects: ['red'], confines: false },
+    ...AGGREGATES,
+  });
+  const request: BuildRequest = { resources: { VCPU: 1 }, placement: { aggregates: ['fast'], avoidZones: ['east'] } };
+  const made = (project: string | undefined) => {
+    const spec = specOf(request);
+    const { tree, where } = placingOf(request.placement, { project, spec }, aggregates);
+    const { placement } = askedOf({ ...spec, ...present({ tree }) }, where, project, () => undefined);
+    assert.equal(placement, request.placement);
+    return tree?.memberOf;
+  };
+  assert.equal(made('red'), [['fast'], ['r1', 'r2']]);
+  assert.equal(made('blue'), [['fast'], ['r1']]);
+  assert.equal([made('green'), made(undefined)], [[['fast']], [['fast']]]);
+});
+
 test('placing words - what a list has twice is meant, and told, once', () => {
   const aggregates = aggregatesOf(AGGREGATES, 'nova');
   const lists = { hosts: ['c1/h1', 'c1/h2'], cells: ['c1'], aggregates: ['fast'], sameHostAs: ['db'], zones: ['east'] };

@@ -60,8 +60,8 @@ export function considerWish(
 ): void {
   const times = roomOn(adviser, adviser.spec, tree);
   if (times === 0) return;
-  // What is kept for others only an operator opens.
-  const cost = advice.code === 'without-kept' ? 0.8 : 0.6;
+  // What is kept for others, or confines a project, only an operator opens.
+  const cost = advice.code === 'without-kept' || advice.code === 'without-confinement' ? 0.8 : 0.6;
   const { room, parts } = roomsWith(adviser, { advice, cost });
   add(room, times, silencedOf(adviser, tree));
   if (against !== undefined) addTo(parts, against, times, silencedOf(adviser, tree));
