@@ -278,8 +278,9 @@ class DrivenHost implements DriverHost {
     const ofAttempt = { instance, attempt };
     try {
       // Copies, for what actors have in common is not the driver's to change.
-      const named = allocations.map(({ provider, resources }) => ({
+      const named = allocations.map(({ provider, group, resources }) => ({
         provider: this.#names.get(provider) ?? provider,
+        group,
         resources: { ...resources },
       }));
       const order = { instance, attempt, allocations: named, ...(payload === undefined ? {} : copied({ payload })) };

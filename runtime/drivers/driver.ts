@@ -21,12 +21,15 @@ export interface ProviderReport {
   children?: readonly ProviderReport[];
 }
 
-/** What is to run: `allocations` names the providers of the host's tree that were claimed for it. */
+/**
+ * What is to run: `allocations` names the providers of the host's tree that were claimed for it, each with the `group` of the
+ * request that it serves ('' for `resources` outside named groups). A provider that serves several groups is there for each.
+ */
 export interface BuildOrder {
   instance: string;
   /** Counts the hosts tried for this instance, from 1. */
   attempt: number;
-  allocations: readonly { provider: string; resources: Readonly<Record<string, number>> }[];
+  allocations: readonly { provider: string; group: string; resources: Readonly<Record<string, number>> }[];
   /** The caller's own words about the instance (image, command ...), passed through unread. */
   payload?: unknown;
 }

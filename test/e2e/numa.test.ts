@@ -81,8 +81,13 @@ test('numa - two NUMA nodes and a GPU below the second are granted on the right 
     assert.equal([by['node-0'], by['node-1']].sort(), [`${host}-numa-0`, `${host}-numa-1`]);
     assert.match(by.gpu ?? '', new RegExp(`^${by['node-1']}-gpu-[01]$`));
     assert.equal(
-      orders.get('wide')?.allocations.map(({ provider }) => provider),
-      [host, by['node-0'], by['node-1'], by.gpu],
+      orders.get('wide')?.allocations.map(({ group, provider }) => [group, provider]),
+      [
+        ['', host],
+        ['node-0', by['node-0']],
+        ['node-1', by['node-1']],
+        ['gpu', by.gpu],
+      ],
     );
     await client.build({ id: 'bare', resources: { DISK_GB: 1 }, rootRequired: ['HW_NUMA_ROOT'] });
     const { failure: none } = await client.ended('bare');
