@@ -477,6 +477,22 @@ test('search - where there is enough in all, the reason is the group that finds 
   });
 });
 
+test('search - what finds no room beside the others is said to lack the class of which it lacks the largest part', () => {
+  const large = { VCPU: 6, MEMORY_MB: 5_000 };
+  const groups = [large, large, { VCPU: 4, MEMORY_MB: 3_010 }].map((resources, at) => ({ name: `${at}`, resources }));
+  const told = (n0: Record<string, number>, n1: Record<string, number>) => {
+    const tree = viewOf([provider('h', null), provider('n0', 'h', n0), provider('n1', 'h', n1)]);
+    const { resourceClass, provider: on, short } = misfitOf({ groups, groupPolicy: 'none' }, tree);
+    return { resourceClass, on, short };
+  };
+  // On either cell many of the CPUs are lacking beside hardly any memory, whatever the figures say.
+  const small = { VCPU: 8, MEMORY_MB: 8_000 };
+  assert.equal(told(small, small), { resourceClass: 'VCPU', on: 'n0', short: 2 });
+  // One cell lacks many CPUs, and the other hardly any memory: that one is nearer.
+  const ofMemory = { resourceClass: 'MEMORY_MB', on: 'n1', short: 10 };
+  assert.equal(told({ ...small, MEMORY_MB: 20_000 }, { ...small, VCPU: 16 }), ofMemory);
+});
+
 /** A host with so many GPUs, of which the first ones have a trait each. */
 /** By how much groups lack what providers have free at least, however they are dealt to them. */
 function leastLack([amount, ...others]: readonly number[], free: readonly number[]): number {

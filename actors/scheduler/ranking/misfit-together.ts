@@ -114,22 +114,30 @@ function shortBeside(spec: RequestSpec, tree: readonly Provider[]): Refusal | nu
       if (served !== null) refusals.push(...refusalsBeside(served, group, plan, tree));
     }
     if (refusals.length === 0) return null;
-    const refusal = nearest(refusals);
+    const { refusal } = nearest(refusals);
     const message = `${refusal.message}, beside the other groups of the request`;
     return { ...refusal, code: 'exceeds-capacity', message };
   }
   return null;
 }
 
+interface Lacking {
+  readonly refusal: Refusal;
+  /** Which part of all that is asked of its class it is: amounts of two classes cannot be compared. */
+  readonly share: number;
+}
+
 /** What each provider that may serve a group is short of for it, beside what it gives to others. */
 function refusalsBeside(
   served: readonly Allocation[],
   group: ResourceGroup,
-  { choices }: Plan,
+  { choices, askers }: Plan,
   tree: readonly Provider[],
-): Refusal[] {
+): Lacking[] {
   const root = tree[0] as Provider;
-  const refusals: Refusal[] = [];
+  const shareOf = (resourceClass: string, { short = Number.POSITIVE_INFINITY }: Refusal) =>
+    short / (askers.get(resourceClass) ?? []).reduce((sum, { amount, times }) => sum + amount * times, 0);
+  const refusals: Lacking[] = [];
   for (const choice of choices) {
     if (choice.group !== group) continue;
     // Of those that are as near, one that could serve it alone is named.
@@ -137,9 +145,10 @@ function refusalsBeside(
       const ofProvider = choice.demands.flatMap(({ resourceClass, amount }) => {
         let taken = 0;
         for (const { provider, resources } of served) if (provider === spec.id) taken += resources[resourceClass] ?? 0;
-        return refusalOf(spec, resourceClass, stocks.get(resourceClass), amount, taken) ?? [];
+        const refusal = refusalOf(spec, resourceClass, stocks.get(resourceClass), amount, taken);
+        return refusal === null ? [] : [{ refusal, share: shareOf(resourceClass, refusal) }];
       });
-      if (ofProvider.length > 0 && ofProvider.every(({ short }) => short !== undefined)) {
+      if (ofProvider.length > 0 && ofProvider.every(({ share }) => share < Number.POSITIVE_INFINITY)) {
         refusals.push(farthest(ofProvider));
       }
     }
@@ -147,11 +156,8 @@ function refusalsBeside(
   return refusals;
 }
 
-const nearest = (refusals: readonly Refusal[]): Refusal =>
-  refusals.reduce((best, one) => (distanceBy(one) < distanceBy(best) ? one : best));
+const nearest = (refusals: readonly Lacking[]): Lacking =>
+  refusals.reduce((best, one) => (one.share < best.share ? one : best));
 
-const farthest = (refusals: readonly Refusal[]): Refusal =>
-  refusals.reduce((worst, one) => (distanceBy(one) > distanceBy(worst) ? one : worst));
-
-const distanceBy = ({ code, short }: Refusal): number =>
-  code === 'no-inventory' ? Number.POSITIVE_INFINITY : (short ?? 0);
+const farthest = (refusals: readonly Lacking[]): Lacking =>
+  refusals.reduce((worst, one) => (one.share > worst.share ? one : worst));
