@@ -15,7 +15,7 @@ import { roomTogether } from '../../actors/scheduler/explaining/room-together.ts
 import { standing } from '../../actors/scheduler/explaining/standing.ts';
 import { instanceLimit } from '../../actors/scheduler/filters/limits.ts';
 import { emptyRankings, shapeOf } from '../../actors/scheduler/ranking/ranking.ts';
-import { treeOf } from '../../actors/scheduler/view/view.ts';
+import { learnProvider, treeOf } from '../../actors/scheduler/view/view.ts';
 import { DEFAULT_WEIGHERS } from '../../actors/scheduler/weighers/defaults.ts';
 import { packingPolicy } from '../../actors/scheduler/weighers/packing/policies.ts';
 import type { Weigher } from '../../actors/scheduler/weighers/weigher.ts';
@@ -239,6 +239,16 @@ test('scheduler - what devices lack for all that keep together is counted by wha
     { ...near, short: 6, lacksMore: true },
     'of two less each device holds one, and they are three',
   );
+});
+
+test('scheduler - what is taken beyond what devices have must come too before one of all that keep together fits', () => {
+  const view = viewOf({ host: 'h1' });
+  for (const name of ['p-gpu-0', 'p-gpu-1']) {
+    const told = { id: name, name, parent: 'p-h1', root: 'p-h1', traits: [], aggregates: [], generation: 1 };
+    learnProvider(view, { ...told, inventories: { VGPU: inventory(4) }, used: { VGPU: 104 } });
+  }
+  const { refused } = survey(view, inAffinity([{ name: 'g', resources: { VGPU: 1 } }]), 2);
+  assert.is(refused[0]?.nearest?.short, 101, 'two more would be taken by what is there');
 });
 
 test('scheduler - where it was not counted to the end how many a host holds, it is not said how many it does not', () => {
@@ -528,6 +538,15 @@ test('scheduler - the record of a success tells of the nearest whether more stan
     [{ ...near, lacksMore: true }, near],
     'it is asked anew when the host has changed',
   );
+});
+
+test('scheduler - the record of a success counts what a host at its limit lacks for all that keep together, as a dry run does', () => {
+  const on = schedulersOf([{ host: 'h1', instances: 3 }, { host: 'h2' }], [{ name: 's', filters: [instanceLimit(3)] }]);
+  const spec = inAffinity([{ name: '', resources: { VCPU: 1 } }]);
+  const nearest = { cell: 'c1', host: 'h1', short: 3 };
+  assert.equal(fitted(on, spec, 3).refused[0]?.nearest, nearest);
+  const chosen = on.choose({ ...selectFor('r', { instances: ['r-0', 'r-1', 'r-2'] }), spec });
+  assert.equal(recordIn(chosen).refused[0]?.nearest, nearest);
 });
 
 test.run();

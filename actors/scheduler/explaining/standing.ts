@@ -6,7 +6,7 @@ import type { RequestSpec } from '../../messages/common.ts';
 import type { RefusedHosts } from '../../messages/decision.ts';
 import { keepsTogether } from '../../placement/groups.ts';
 import { present } from '../../present.ts';
-import { type Asked, FULL_BY_LIMIT, refusedBy } from '../filters/filter.ts';
+import { type Asked, refusedBy } from '../filters/filter.ts';
 import { type Counted, inOrder, type NearHost } from '../ranking/census.ts';
 import { allFiltersFor, judge } from '../ranking/judging.ts';
 import { type Fleet, lateFiltersOf, shapeOf } from '../ranking/ranking.ts';
@@ -74,7 +74,7 @@ export function refusedByRank(fleet: Fleet, request: Request, count = 1): Counte
   if (together === 1) return counted;
   // Of each reason this looks at one host again.
   return counted.map(({ nearest, ...reason }) => {
-    if (nearest === undefined || FULL_BY_LIMIT.has(reason.code)) return { ...reason, nearest };
+    if (nearest === undefined) return { ...reason, nearest };
     const { short = nearest.short } = shortForAll(
       { ...reason, short: nearest.short },
       spec,
@@ -151,10 +151,8 @@ export function nearestMiss(
     const host = view.hosts.get(root);
     const { obstacle: ofOne } = host === undefined ? { obstacle: null } : judge(view, filters, request.spec, host);
     const obstacle = ofOne && shortForAll(ofOne, request.spec, treeOf(view, root), together);
-    // Where a filter refuses it that was not asked before, it is not what it is short of that stands in the way. Of a limit
-    // a host may be short for several at once.
-    const isShortOfIt = obstacle?.short === short || FULL_BY_LIMIT.has(code);
-    if (obstacle?.code !== code || !isShortOfIt) continue;
+    // Where a filter refuses it that was not asked before, it is not what it is short of that stands in the way.
+    if (obstacle?.code !== code || obstacle.short !== short) continue;
     const { silentCells, silentShards } = silentOf(view, cell, root);
     const isSilent = silentCells.length + silentShards.length > 0;
     return `${cell}/${name}${isSilent ? ' (of which nothing was heard lately)' : ''}: ${obstacle.message}${lacksMore ? ', and more stands in its way' : ''}`;
