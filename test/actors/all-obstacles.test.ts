@@ -6,6 +6,7 @@ import * as assert from 'uvu/assert';
 import type { RequestSpec } from '../../actors/messages/common.ts';
 import type { ProviderSpec } from '../../actors/messages/placement.ts';
 import { firstOnNamed, recordOnNamed, wordsOnNamed } from '../../actors/scheduler/explaining/named-obstacles.ts';
+import { learnProvider } from '../../actors/scheduler/view/view.ts';
 import { learnHost } from '../../actors/scheduler/view/view-hosts.ts';
 import { inventory, viewOf } from '../support/facts.ts';
 import { schedulersOf } from '../support/schedulers.ts';
@@ -119,6 +120,32 @@ test('all that stands in the way - of a named host that is set aside it is told 
     tree: { oneOf: ['p-h1'] },
   };
   assert.is(recordOnNamed(firstOnNamed({ rankings, view }, { spec }))?.told[0]?.refusal.until, 90_000);
+});
+
+test('all that stands in the way - of several that keep together it is told what they lack, and of nothing else', () => {
+  const instanceGroup = { id: 'p/db', policy: 'affinity' as const };
+  const groups = [{ name: '', resources: { VCPU: 2, MEMORY_MB: 1 } }];
+  const spec: RequestSpec = { groups, groupPolicy: 'none', tree: { oneOf: ['p-h1'] }, instanceGroup };
+  const view = viewOf({ host: 'h1', has: { VCPU: 6, MEMORY_MB: 2 }, used: { MEMORY_MB: 2 } });
+  const abouts = (count: number) =>
+    firstOnNamed({ rankings, view }, { spec }, count).map(({ found }) => found.all.map(({ about }) => about));
+  assert.equal(abouts(3), [['MEMORY_MB']], 'there are CPUs for three, and none for a fourth');
+  assert.equal(abouts(4), [['MEMORY_MB', 'VCPU']]);
+});
+
+test('all that stands in the way - of a named host it is said where more of a class on one device is not enough', () => {
+  const view = viewOf({ host: 'h1' });
+  const tell = (total: number) => {
+    for (const name of ['gpu-0', 'gpu-1']) {
+      const gpu = { ...device(name, 'VGPU'), inventories: { VGPU: inventory(total) } };
+      learnProvider(view, { ...gpu, root: 'p-h1', generation: total, used: {} });
+    }
+    const groups = ['a', 'b'].map((name) => ({ name, resources: { VGPU: 4 } }));
+    const spec: RequestSpec = { groups, groupPolicy: 'none', tree: { oneOf: ['p-h1'] } };
+    return wordsOnNamed(firstOnNamed({ rankings, view }, { spec }))[0]?.words;
+  };
+  assert.match(tell(3) ?? '', /^c1\/h1, which it names: 8 VGPU, .* \(short by 2\); and more stands in its way$/);
+  assert.is(tell(4), undefined);
 });
 
 test.run();

@@ -4,7 +4,10 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { InstanceGroup } from '../../actors/messages/common.ts';
 import { type Contender, comesBefore } from '../../actors/scheduler/explaining/precedence.ts';
+import { learnMembers } from '../../actors/scheduler/view/groups-view.ts';
 import { emptyView } from '../../actors/scheduler/view/view.ts';
+import { viewOf } from '../support/facts.ts';
+import { survey } from '../support/survey.ts';
 
 const test = suite('scheduler - precedence');
 
@@ -41,6 +44,28 @@ test('precedence - without a soft rule preferred cells come first, whatever host
     preferred: { cell: 'preferred', weight: 0 },
   };
   assert.equal(order(undefined, hosts), ['preferred', 'heavy', 'silent']);
+});
+
+test('precedence - of a group that keeps apart by a hard rule the host with the best weight comes first', () => {
+  const view = viewOf({ host: 'large', has: { VCPU: 16 } }, { host: 'small', has: { VCPU: 8 } });
+  learnMembers(view.groups, 'p-large', { g: 1 }, undefined);
+  const bestFor = (policy: InstanceGroup['policy']) => {
+    const instanceGroup = { id: 'g', policy, maxPerHost: policy === 'anti-affinity' ? 2 : undefined };
+    const { best } = survey(view, {
+      groups: [{ name: '', resources: { VCPU: 1 } }],
+      groupPolicy: 'none',
+      instanceGroup,
+    });
+    return best.map(({ host, members }) => [host, members]);
+  };
+  assert.equal(bestFor('anti-affinity'), [
+    ['large', undefined],
+    ['small', undefined],
+  ]);
+  assert.equal(bestFor('soft-anti-affinity'), [
+    ['small', 0],
+    ['large', 1],
+  ]);
 });
 
 test.run();

@@ -225,4 +225,14 @@ test('what runs out - by chance: more of what runs out lets more in, more of all
   assert.ok(told > 100, `${told} told`);
 });
 
+test('what runs out - what runs out on most hosts is said first', () => {
+  const hosts = [
+    { host: 'h1', has: { VCPU: 5, MEMORY_MB: 64_000 } },
+    { host: 'h2', has: { VCPU: 64, MEMORY_MB: 2_048 } },
+    { host: 'h3', has: { VCPU: 5, MEMORY_MB: 64_000 } },
+  ];
+  const { reason } = failureOn(hosts, specOf(SMALL), 10);
+  assert.match(reason, /; VCPU \(on 2 of 3 hosts\) and MEMORY_MB \(on 1\) run out after 6 of 10; /);
+});
+
 test.run();

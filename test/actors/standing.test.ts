@@ -4,11 +4,11 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { InstanceGroup, RequestSpec } from '../../actors/messages/common.ts';
-import { whyNone } from '../../actors/scheduler/explaining/explain.ts';
+import { whyNone, whyNoneTogether } from '../../actors/scheduler/explaining/explain.ts';
 import { roomForAll } from '../../actors/scheduler/explaining/room-together.ts';
 import { refusedByRank, standing } from '../../actors/scheduler/explaining/standing.ts';
 import { type Filter, refusedBy } from '../../actors/scheduler/filters/filter.ts';
-import { instanceLimit } from '../../actors/scheduler/filters/limits.ts';
+import { buildLimit, instanceLimit } from '../../actors/scheduler/filters/limits.ts';
 import { toldMisfitOfGroup } from '../../actors/scheduler/group-rules.ts';
 import { pickOfGroup } from '../../actors/scheduler/grouping.ts';
 import { bestOfAll } from '../../actors/scheduler/picking.ts';
@@ -17,10 +17,10 @@ import type { Request } from '../../actors/scheduler/request.ts';
 import { learnMembers } from '../../actors/scheduler/view/groups-view.ts';
 import { noteShard } from '../../actors/scheduler/view/silence.ts';
 import { learnProvider, treeOf, type View, type ViewHost } from '../../actors/scheduler/view/view.ts';
-import { factsOf } from '../../actors/scheduler/view/view-hosts.ts';
+import { factsOf, forgetHost } from '../../actors/scheduler/view/view-hosts.ts';
 import { DEFAULT_WEIGHERS } from '../../actors/scheduler/weighers/defaults.ts';
 import { seededRandom } from '../../runtime/random.ts';
-import { type HostWords, inventory, viewOf } from '../support/facts.ts';
+import { type HostWords, inventory, tellView, viewOf } from '../support/facts.ts';
 import { randomFleet } from '../support/fleets.ts';
 import { survey } from '../support/survey.ts';
 
@@ -310,6 +310,42 @@ test('scheduler - a host that was counted for several in vain is counted no more
   assert.equal([fits, refused.map(({ code, hosts }) => `${hosts} ${code}`)], [0, ['50 no-room-together']]);
   tellDevice('h7', 'b', 4);
   assert.is(pick()?.found.host, 'h7');
+});
+
+const ofLimits = (...limits: Filter[]) => emptyRankings(DEFAULT_WEIGHERS, 's', { filters: limits });
+
+test('scheduler - of hosts that limits keep out the nearest is the one that is over its limit by least', () => {
+  const rankings = ofLimits(instanceLimit(3), buildLimit(3));
+  const nearest = (one: HostWords, other: HostWords) => {
+    const view = viewOf({ ...one, host: 'h1' }, { ...other, host: 'h2' });
+    return whyNone({ rankings, view }, { spec: small(1) }).split('; nearest ')[1] ?? '';
+  };
+  assert.match(nearest({ builds: 6 }, { instances: 3 }), /^c1\/h2: .*has 3 instances/);
+  assert.match(nearest({ instances: 6 }, { builds: 3 }), /^c1\/h2: /);
+});
+
+const TOGETHER: Request = { spec: { ...small(3), instanceGroup: { id: 'g', policy: 'affinity' } } };
+
+test('scheduler - to several that keep together the nearest host is told that was not filled since, and is not gone', () => {
+  const words = (change: (view: View) => void) => {
+    const view = viewOf({ host: 'h1', cell: 'c1' }, { host: 'h2', has: { VCPU: 2 } });
+    const fleet = { rankings: ofLimits(), view };
+    const { hosts, fits, refused } = survey(view, TOGETHER.spec, 3);
+    change(view);
+    return whyNoneTogether(fleet, TOGETHER, 3, { hosts, fits, refused }).split('; nearest ')[1];
+  };
+  assert.is(
+    words(() => {}),
+    'c1/h1: room for all but 1 of the instances',
+  );
+  assert.is(
+    words((view) => tellView(view, { host: 'h1', used: { VCPU: 7 } }, 1)),
+    undefined,
+  );
+  assert.is(
+    words((view) => forgetHost(view, 'c1', 'p-h1')),
+    undefined,
+  );
 });
 
 test.run();
