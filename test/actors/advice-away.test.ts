@@ -496,4 +496,20 @@ test('scheduler - advice of a later version is told as one that is not known, wh
   assert.is(words(later), `${unknown} (with-something) it would fit on 2 hosts`);
 });
 
+test('scheduler - of several that keep together fewer are advised on the silent host that holds most, and no other is named', () => {
+  const view = viewOf(
+    { host: 'a', cell: 'c1', has: { VCPU: 2 } },
+    { host: 'b', cell: 'c2', has: { VCPU: 3 } },
+    { host: 'c', cell: 'c3', has: { VCPU: 4 } },
+  );
+  view.silentCells.add('c2').add('c3');
+  const groups = [{ name: '', resources: { VCPU: 1 } }];
+  const spec: RequestSpec = { groups, groupPolicy: 'none', instanceGroup: { id: '/g', policy: 'affinity' } };
+  const fewer = survey(view, spec, 6).advice.filter(({ code }) => code === 'fewer-instances');
+  assert.equal(fewer, [
+    { code: 'fewer-instances', from: 6, to: 2, hosts: 1 },
+    { code: 'fewer-instances', from: 6, to: 4, hosts: 1, silentCells: ['c3'] },
+  ]);
+});
+
 test.run();

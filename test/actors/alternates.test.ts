@@ -93,7 +93,10 @@ test('alternates - as many hosts are said to be left as more alternates would ha
   const seen = new Set<string>();
   for (let seed = 1; seed <= 1_000; seed += 1) {
     const random = seededRandom(seed);
-    const hosts = Array.from({ length: random.integer(2, 9) }, (_, n) => ({ host: `h${n}`, cell: `c${(n % 3) + 1}` }));
+    const hosts = Array.from({ length: random.integer(2, 9) }, (_, n) => {
+      const used = { VCPU: random.integer(1, 4) === 1 ? 8 : 0 };
+      return { host: `h${n}`, cell: `c${(n % 3) + 1}`, used };
+    });
     const view = viewOf(...hosts);
     const policy = random.pick([undefined, 'anti-affinity', 'soft-anti-affinity'] as const);
     const instanceGroup: InstanceGroup | undefined = policy && { id: 'g', policy };
@@ -113,8 +116,9 @@ test('alternates - as many hosts are said to be left as more alternates would ha
       const named = dealt[at]?.length ?? 0;
       assert.is(namedOf(20, at), named + furtherInCell, `seed ${seed}`);
       assert.is(namedOf(wanted + furtherInCell, at), named + furtherInCell, `seed ${seed}`);
-      const isFull = (host: string) => policy === 'anti-affinity' && chosen.some((one) => one.host === host);
-      const elsewhere = hosts.filter(({ host, cell }) => cell !== chosen[at]?.cell && !isFull(host));
+      const isClosed = (host: string) => policy === 'anti-affinity' && chosen.some((one) => one.host === host);
+      const open = hosts.filter(({ host, used }) => used.VCPU === 0 && !isClosed(host));
+      const elsewhere = open.filter(({ cell }) => cell !== chosen[at]?.cell);
       assert.is(furtherElsewhere, furtherInCell > 0 ? undefined : elsewhere.length, `seed ${seed}`);
       seen.add(`${policy} ${furtherInCell > 0}`);
     }

@@ -7,6 +7,7 @@ import type { InstanceGroup, RequestSpec } from '../../actors/messages/common.ts
 import type { Fitted } from '../../actors/messages/questions.ts';
 import { unpackDecision } from '../../actors/messages/stored-decision.ts';
 import { makeProvider } from '../../actors/placement/providers.ts';
+import { roomWords } from '../../actors/scheduler/explaining/explain.ts';
 import { runningOut, runsOutWords } from '../../actors/scheduler/explaining/running-out.ts';
 import { buildLimit, instanceLimit } from '../../actors/scheduler/filters/limits.ts';
 import { seededRandom } from '../../runtime/random.ts';
@@ -167,6 +168,14 @@ test('what runs out - a class of the devices below a host', () => {
   ];
   const { runsOut } = survey(view, { groups, groupPolicy: 'none' }, 3);
   assert.equal(runsOut, { instances: 2, of: 3, hosts: 1, classes: [{ about: 'VGPU', hosts: 1 }] });
+});
+
+test('what runs out - of hosts with room that are not named it is said how many they are', () => {
+  const named = [{ cell: 'c1', host: 'h1', instances: 4 }];
+  const told = (hosts: number) => roomWords({ instances: 7, of: 10, hosts, named });
+  assert.is(told(1), 'room for 7 of 10 instances: c1/h1 (4)');
+  assert.is(told(2), 'room for 7 of 10 instances: c1/h1 (4) and 1 more host');
+  assert.is(told(3), 'room for 7 of 10 instances: c1/h1 (4) and 2 more hosts');
 });
 
 test('what runs out - in words, by how many hosts', () => {

@@ -14,6 +14,7 @@ import { instanceLimit } from '../../actors/scheduler/filters/limits.ts';
 import { companyOf } from '../../actors/scheduler/locating.ts';
 import { SWEEP_WAKE } from '../../actors/scheduler/sweeps.ts';
 import { emptyView, learnProvider } from '../../actors/scheduler/view/view.ts';
+import { learnHost } from '../../actors/scheduler/view/view-hosts.ts';
 import { countingFilter } from '../support/counting.ts';
 import { type HostWords, stateOf, viewOf } from '../support/facts.ts';
 import { type Answer, schedulersOf, selectFor } from '../support/schedulers.ts';
@@ -826,6 +827,38 @@ test('surveying - however many and long the names are that nothing known carries
   assert.ok(reason.length <= MAX_REASON_LENGTH, String(reason.length));
   assert.match(reason, /^none of 3 hosts: 3 exceeds-capacity VCPU; nearest .*; nothing known carries these names /);
   assert.match(reason, /…; with 2 VCPU less \(8 instead of 10\) it would fit on 3 hosts$/);
+});
+
+test('surveying - a host is not called unknown of which its cell or placement has told alone', () => {
+  const view = viewOf({ host: 'h1' });
+  const { cell } = view.hosts.get('p-h1') as { cell: string };
+  learnProvider(view, { ...stateOf({ host: 'placed' }), generation: 0 });
+  learnHost(view, cell, { host: 'told', provider: 'p-told', state: 'up' });
+  const unknownOf = (...hosts: string[]) => {
+    const spec = { ...NOTHING, tree: { oneOf: hosts.map((host) => `p-${host}`) } };
+    const { unknown = [] } = surveyFor(view, {
+      spec,
+      where: { origins: { hosts: hosts.map((host) => `c1/${host}`) } },
+    });
+    return unknown;
+  };
+  assert.equal(unknownOf('placed', 'told'), []);
+  const unknown = unknownOf('placed', 'nowhere');
+  assert.equal(unknown, [{ kind: 'host', name: 'c1/nowhere' }]);
+  assert.is(unknownWords(unknown), 'nothing known carries this name of the request: host c1/nowhere');
+  const two = [{ kind: 'class' as const, name: 'CUSTOM_A', like: 'CUSTOM_B' }, ...unknown];
+  assert.is(
+    unknownWords(two),
+    'nothing known carries these names of the request: resource class CUSTOM_A (CUSTOM_B is known), host c1/nowhere',
+  );
+});
+
+test('surveying - no host is told beside the name of one that has come since', () => {
+  const view = viewOf({ host: 'compute-1' }, { host: 'compute-2' });
+  const steps = likeHosts(['c1/compute-2', 'c1/copmute-1'], view);
+  let step = steps.next();
+  while (step.done !== true) step = steps.next();
+  assert.equal([...step.value], [['c1/copmute-1', 'c1/compute-1']]);
 });
 
 test.run();
