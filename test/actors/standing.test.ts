@@ -90,7 +90,7 @@ function requestsOf(seed: string) {
           ...(oneOf === undefined && noneOf === undefined
             ? {}
             : { tree: { ...(oneOf && { oneOf }), ...(noneOf && { noneOf }) } }),
-          ...(policy === undefined ? {} : { instanceGroup: { id: `g${below(3)}`, policy } }),
+          ...(policy === undefined ? {} : { instanceGroup: { id: `g${below(4)}`, policy } }),
         },
         ...(Object.keys(where).length === 0 ? {} : { where }),
         ...(chance.next() < 0.3 ? { company } : {}),
@@ -346,6 +346,22 @@ test('scheduler - to several that keep together the nearest host is told that wa
     words((view) => forgetHost(view, 'c1', 'p-h1')),
     undefined,
   );
+});
+
+test('scheduler - of a filter that fails it is told how it fails by now', () => {
+  const failing: Filter = {
+    name: 'mine',
+    goesBy: () => ({}),
+    refusal: ({ stats }) => {
+      throw new Error(`no disk for ${stats.instances}`);
+    },
+  };
+  const view = viewOf({ host: 'h1', instances: 2 });
+  const fleet = { rankings: ofLimits(failing), view };
+  const told = () => standing(fleet, { spec: small(1) }, 1).refused.map(({ message }) => message);
+  assert.equal(told(), ["filter 'mine' failed: no disk for 2"]);
+  tellView(view, { host: 'h1', instances: 3 }, 1);
+  assert.equal(told(), ["filter 'mine' failed: no disk for 3"]);
 });
 
 test.run();
