@@ -90,7 +90,7 @@ function requestsOf(seed: string) {
           ...(oneOf === undefined && noneOf === undefined
             ? {}
             : { tree: { ...(oneOf && { oneOf }), ...(noneOf && { noneOf }) } }),
-          ...(policy === undefined ? {} : { instanceGroup: { id: `g${below(4)}`, policy } }),
+          ...(policy === undefined ? {} : { instanceGroup: { id: `g${below(3)}`, policy } }),
         },
         ...(Object.keys(where).length === 0 ? {} : { where }),
         ...(chance.next() < 0.3 ? { company } : {}),
@@ -135,6 +135,21 @@ test('scheduler - what late filters, groups and room for several refuse is count
     }
   }
   assert.ok(seen.size >= 9, [...seen.keys()].join(', '));
+});
+
+test('scheduler - of hosts that are named each is counted once where others have no room for several, by whatever that is told', () => {
+  const hosts = Array.from({ length: 12 }, (_, n) => ({ host: `h${n}`, cell: `c${n % 2}`, has: { VCPU: n + 1 } }));
+  const tree = { noneOf: ['p-h2', 'p-h3', 'p-h10', 'p-h11'] };
+  const spec: RequestSpec = { ...small(2), tree, instanceGroup: { id: 'g', policy: 'affinity' } };
+  const limit = instanceLimit(50);
+  for (const filters of [[], [limit], [{ ...limit, late: true as const }]]) {
+    const fleet = { rankings: emptyRankings(DEFAULT_WEIGHERS, 's', { filters }), view: viewOf(...hosts) };
+    const { fits, refused } = standing(fleet, { spec }, 4);
+    assert.equal(
+      [fits, refused.map(({ code, hosts: n }) => `${n} ${code}`)],
+      [3, ['4 avoided-provider', '4 no-room-together', '1 exceeds-capacity']],
+    );
+  }
 });
 
 test('scheduler - several that keep together get the first in rank of the hosts with room for all, as a look at each tells', () => {
