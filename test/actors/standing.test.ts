@@ -142,7 +142,8 @@ test('scheduler - of hosts that are named each is counted once where others have
   const tree = { noneOf: ['p-h2', 'p-h3', 'p-h10', 'p-h11'] };
   const spec: RequestSpec = { ...small(2), tree, instanceGroup: { id: 'g', policy: 'affinity' } };
   const limit = instanceLimit(50);
-  for (const filters of [[], [limit], [{ ...limit, late: true as const }]]) {
+  const late = { ...limit, late: true as const };
+  for (const filters of [[], [limit], [late], [{ ...late, goesBy: () => undefined }]]) {
     const fleet = { rankings: emptyRankings(DEFAULT_WEIGHERS, 's', { filters }), view: viewOf(...hosts) };
     const { fits, refused } = standing(fleet, { spec }, 4);
     assert.equal(
