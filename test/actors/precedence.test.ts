@@ -50,7 +50,7 @@ test('precedence - of a group that keeps apart by a hard rule the host with the 
   const view = viewOf({ host: 'large', has: { VCPU: 16 } }, { host: 'small', has: { VCPU: 8 } });
   learnMembers(view.groups, 'p-large', { g: 1 }, undefined);
   const bestFor = (policy: InstanceGroup['policy']) => {
-    const instanceGroup = { id: 'g', policy, maxPerHost: policy === 'anti-affinity' ? 2 : undefined };
+    const instanceGroup = { id: 'g', policy, ...(policy === 'anti-affinity' ? { maxPerHost: 2 } : {}) };
     const { best } = survey(view, {
       groups: [{ name: '', resources: { VCPU: 1 } }],
       groupPolicy: 'none',
