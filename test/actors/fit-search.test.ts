@@ -462,6 +462,25 @@ test('search - a trait that none has is told before how much all groups lack, wh
   ]);
 });
 
+test('search - of several classes that a provider lacks the one is told of which it lacks the largest part, in any order', () => {
+  const tree = viewOf([provider('h', null), provider('n0', 'h', { VCPU: 1, MEMORY_MB: 990 })]);
+  for (const resources of [
+    { VCPU: 4, MEMORY_MB: 1_000 },
+    { MEMORY_MB: 1_000, VCPU: 4 },
+  ]) {
+    const { resourceClass, short } = misfitOf({ groups: [{ name: 'pin', resources }], groupPolicy: 'none' }, tree);
+    assert.equal([resourceClass, short], ['VCPU', 3]);
+  }
+});
+
+test('search - a trait that none has is told also where it is not the first group that asks for it', () => {
+  const gpu = (name: string, trait: string) => ({ name, resources: { VGPU: 2 }, required: [trait] });
+  const tree = viewOf([provider('h', null), provider('g0', 'h', { VGPU: 1 }, { traits: ['CUSTOM_A'] })]);
+  const groups = [gpu('a', 'CUSTOM_A'), gpu('b', 'CUSTOM_B')];
+  const { code, condition } = misfitOf({ groups, groupPolicy: 'none' }, tree);
+  assert.equal([code, condition], ['trait-missing', 'CUSTOM_B']);
+});
+
 test('search - where there is enough in all, the reason is the group that finds no room beside the others', () => {
   const tree = viewOf([provider('h', null), provider('n0', 'h', { VCPU: 8 }), provider('n1', 'h', { VCPU: 4 })]);
   const groups = [6, 3, 3].map((amount, at) => ({ name: `pin${at}`, resources: { VCPU: amount } }));
