@@ -148,4 +148,19 @@ test('all that stands in the way - of a named host it is said where more of a cl
   assert.is(tell(4), undefined);
 });
 
+test('all that stands in the way - too much for one device is told of all groups, too little or between steps of the one', () => {
+  const toldBy = (units: Partial<ReturnType<typeof inventory>>, ...amounts: number[]) => {
+    const view = viewOf({ host: 'h1' });
+    const inventories = { VGPU: { ...inventory(16), max_unit: 4, ...units } };
+    learnProvider(view, { ...device('gpu', 'VGPU'), inventories, root: 'p-h1', generation: 1, used: {} });
+    const groups = amounts.map((amount, at) => ({ name: `g${at}`, resources: { VGPU: amount } }));
+    const spec: RequestSpec = { groups, groupPolicy: 'none', tree: { oneOf: ['p-h1'] } };
+    return firstOnNamed({ rankings, view }, { spec })[0]?.found.all[0]?.message ?? '';
+  };
+  const ofOne = /^6 VGPU on provider 'h1-gpu' violate its inventory's max_unit 4 \(off by 2\)$/;
+  assert.match(toldBy({}, 6, 2), /^8 VGPU, which the groups ask together, .*: 4 \(off by 4\)$/);
+  assert.match(toldBy({ min_unit: 2 }, 6, 1), ofOne);
+  assert.match(toldBy({ step_size: 2 }, 6, 3), ofOne);
+});
+
 test.run();
