@@ -16,6 +16,7 @@ import { isScheduler } from '../routing.ts';
 import { atOnce, joined } from '../snapshot.ts';
 import { readWake } from '../wakes.ts';
 import { workWith } from '../work.ts';
+import { applyToConductor, type ConductorRecord } from './apply.ts';
 import {
   askSchedulers,
   awaiting,
@@ -34,16 +35,8 @@ import { DELETE_WAKE, deleteInCell, remove, removed } from './deleting.ts';
 import { goOnLikening, LIKE_WAKE, likeAsked } from './like-instances.ts';
 import { RELEASE_WAKE, release, released } from './releasing.ts';
 import { build, REQUEST_WAKE, selected } from './requests.ts';
-import {
-  applyToConductor,
-  type ConductorRecord,
-  type ConductorState,
-  emptyConductor,
-  endOfRequest,
-  restoreConductor,
-  type StoredConductor,
-  storeConductor,
-} from './state.ts';
+import { type ConductorState, emptyConductor, endOfRequest } from './state.ts';
+import { restoreConductor, type StoredConductor, storeConductor } from './store.ts';
 import { explanationOf, viewOf } from './view.ts';
 import { noValidHost, parked, recoverLine } from './waiting.ts';
 import { askEnds, ended, WATCH_WAKE } from './watching.ts';

@@ -1,67 +1,16 @@
-// What a conductor shard owns, and how its records change it: the one account of its state, live and on replay.
+// What a conductor shard owns, and how each row of it is stored.
 
-import type { InstanceBuildEvent } from '../../machines/instance-build.ts';
-import type { Effect } from '../../machines/step.ts';
 import type { Address, SteadyTime } from '../actor.ts';
 import { AskingWindow } from '../asking-window.ts';
-import {
-  type BuildFacts,
-  beginBuild,
-  endOfState,
-  type HostedBuild,
-  restoreBuild,
-  type StateDeadlines,
-  type StoredBuild,
-  stateOfBuild,
-  stepBuild,
-  storeBuild,
-  type Timing,
-} from '../builds.ts';
+import { endOfState, type HostedBuild, type StoredBuild, storeBuild, type Timing } from '../builds.ts';
 import { Deleted } from '../deleted.ts';
 import type { FailureCode, RequestSpec } from '../messages/common.ts';
 import type { Where } from '../messages/where.ts';
 import { PassingSet } from '../passing-set.ts';
 import { present } from '../present.ts';
-import { inSteps, type Snapshot, snapshotOf } from '../snapshot.ts';
 import { Table } from '../table.ts';
-import { fingerprintOf } from './fingerprint.ts';
 import { KnownSchedulers } from './known-schedulers.ts';
 import type { Likening } from './likening.ts';
-
-export type ConductorRecord =
-  | {
-      type: 'accepted';
-      facts: Omit<BuildFacts, 'instance'>;
-      instances: readonly string[];
-      alternates: number;
-      at: number;
-      /** Until when it may wait for a host, ms since the epoch; absent: not at all. */
-      waitUntil?: number | undefined;
-      /** Its place in line, where others were accepted in the same millisecond: `at`, and a fraction more for each. */
-      since?: number | undefined;
-    }
-  /** No host had room: the request waits from now on. */
-  | { type: 'parked'; request: string; at: number; reason: string; decision?: string | undefined }
-  /** Those that wait do so at this scheduler from now on. */
-  | { type: 'line'; scheduler: Address; at: number }
-  /** Where there are several placement shards, each round of asking after the first is known before it begins. */
-  | { type: 'asked'; request: string; round: number }
-  /** `decision` is the record of a scheduler's decision, with the event that it led to. */
-  | { type: 'build-event'; instance: string; event: InstanceBuildEvent; at: number; decision?: string | undefined }
-  | { type: 'started'; instance: string }
-  | {
-      type: 'ended';
-      instance: string;
-      state: 'active' | 'failed' | 'lost';
-      code?: FailureCode | undefined;
-      reason?: string | undefined;
-    }
-  | { type: 'deleting'; instance: string; at: number }
-  /** The cell has nothing of the instance; what placement holds for it is given back next. */
-  | { type: 'removed'; instance: string }
-  | { type: 'released'; instance: string }
-  | { type: 'deleted'; instance: string; at: number }
-  | { type: 'forgotten'; before: number };
 
 /**
  * Where an instance is in the conductor's eyes: `here` while its build is hosted by this shard, `in-cell` from the
@@ -200,8 +149,9 @@ export interface ConductorState {
 }
 
 /** What is told of nearly all instances, kept once for all of them. */
-const TOLD_ACTIVE = { state: 'active' };
-const UNASKED = {
+export const TOLD_ACTIVE = { state: 'active' };
+/** Of a request for which nobody was asked yet in this life. */
+export const UNASKED = {
   ends: null,
   round: 0,
   isNew: false,
@@ -245,12 +195,6 @@ export function entryOf(state: Pick<ConductorState, 'instances'>, instance: stri
   return entry;
 }
 
-/** The entry of a record that changes it. */
-function changing({ instances }: ConductorState, instance: string): Entry {
-  instances.touch(instance);
-  return entryOf({ instances }, instance);
-}
-
 /** Has the schedulers be asked for what a request lacks, at the end of this turn or, where nobody was yet, in its order. */
 export function wantHosts({ requests, toAsk, unasked, following }: ConductorState, request: string): void {
   const open = requests.get(request);
@@ -281,225 +225,28 @@ function endsOf(state: ConductorState, { waiting, waitUntil, mayWaitMs }: OpenRe
   };
 }
 
-/** Applies a record and answers the effects, which count only where the record is made. */
-export function applyToConductor(
-  state: ConductorState,
-  record: ConductorRecord,
-  deadlines: StateDeadlines,
-): readonly Effect[] {
-  switch (record.type) {
-    case 'accepted':
-      accept(state, record, deadlines);
-      return [];
-    case 'asked': {
-      state.requests.touch(record.request);
-      const open = state.requests.get(record.request);
-      if (open !== undefined) open.recorded = record.round;
-      return [];
-    }
-    case 'parked': {
-      state.requests.touch(record.request);
-      const open = state.requests.get(record.request);
-      if (open === undefined) throw new Error(`a record names the request '${record.request}', which is not open`);
-      open.parked = { at: record.at, reason: record.reason };
-      state.parked.add(record.request);
-      // It may have come before the others: requests are tried beside each other.
-      state.firstParked = null;
-      for (const instance of open.waiting) changing(state, instance).decision = record.decision;
-      return [];
-    }
-    case 'line':
-      state.line = { scheduler: record.scheduler, heardAt: null };
-      return [];
-    case 'build-event': {
-      const entry = changing(state, record.instance);
-      const build = entry.build as HostedBuild;
-      const effects = stepBuild(build, record.event, record.at, deadlines) ?? [];
-      if (record.decision !== undefined) entry.decision = record.decision;
-      stopWaiting(state, entry.request, record.instance);
-      if (stateOfBuild(build) === 'failed') {
-        entry.phase = build.snapshot.context.failure?.code === 'deleted' ? 'deleting' : 'failed';
-        entry.releaseOwed = true;
-        entry.owedSince = record.at;
-      } else {
-        entry.cell = build.snapshot.context.selection?.cell ?? null;
-      }
-      return effects;
-    }
-    case 'started': {
-      const entry = changing(state, record.instance);
-      entry.handedOver = true;
-      if (entry.phase === 'here') {
-        entry.phase = 'in-cell';
-        entry.build = null;
-        state.unended.add(record.instance);
-      }
-      return [];
-    }
-    case 'ended':
-      state.unended.delete(record.instance);
-      changing(state, record.instance).told =
-        record.state === 'active' ? TOLD_ACTIVE : { state: record.state, code: record.code, reason: record.reason };
-      return [];
-    case 'deleting': {
-      const entry = changing(state, record.instance);
-      entry.phase = 'deleting';
-      entry.build = null;
-      state.unended.delete(record.instance);
-      entry.repeats = 0;
-      entry.owedSince ??= record.at;
-      return [];
-    }
-    case 'removed':
-      changing(state, record.instance).releaseOwed = true;
-      return [];
-    case 'released':
-      changing(state, record.instance).releaseOwed = false;
-      return [];
-    case 'deleted': {
-      const entry = changing(state, record.instance);
-      entry.phase = 'deleted';
-      entry.releaseOwed = false;
-      entry.build = null;
-      entry.deletedAt = state.deleted.remember(record.instance, record.at, (instance, at) => {
-        changing(state, instance).deletedAt = at;
-      });
-      return [];
-    }
-    case 'forgotten':
-      state.deleted.forget(record.before, undefined, (instance) => state.instances.delete(instance));
-      return [];
-  }
-}
+/** A row of each table, as snapshots have it. */
+export type StoredEntry = [string, Omit<Entry, 'build' | 'repeats'> & { build: StoredBuild | null }];
+export type StoredRequest = [
+  string,
+  Pick<
+    OpenRequest,
+    'spec' | 'where' | 'project' | 'alternates' | 'ordered' | 'since' | 'waitUntil' | 'mayWaitMs' | 'parked'
+  > & {
+    waiting: string[];
+    round?: number;
+  },
+];
 
-function accept(
-  state: ConductorState,
-  { facts, instances, alternates, at, waitUntil, since = at }: Extract<ConductorRecord, { type: 'accepted' }>,
-  deadlines: StateDeadlines,
-): void {
-  const { request, spec, where, project } = facts;
-  const waitsMs = waitUntil === undefined ? undefined : waitUntil - at;
-  const asked = fingerprintOf(facts, instances.length, alternates, waitsMs);
-  const isOrdered = instances.length > 1 && (waitUntil !== undefined || spec.instanceGroup?.policy === 'affinity');
-  if (waitUntil !== undefined) {
-    state.lastInLine = state.requests.size === 0 ? since : Math.max(since, state.lastInLine);
-  }
-  state.requests.set(request, {
-    spec,
-    where,
-    project,
-    alternates,
-    ...(waitUntil === undefined ? {} : { since, waitUntil, mayWaitMs: waitsMs }),
-    ...(isOrdered ? { ordered: true } : {}),
-    waiting: new Set(instances),
-    recorded: 0,
-    ...UNASKED,
-  });
-  for (const instance of instances) {
-    const [build] = beginBuild({ instance, ...facts }, at, deadlines);
-    if (waitUntil !== undefined) build.deadlineAt = Math.max(waitUntil, build.deadlineAt ?? waitUntil);
-    state.instances.set(instance, {
-      request,
-      asked,
-      phase: 'here',
-      cell: null,
-      build,
-      told: null,
-      releaseOwed: false,
-      handedOver: false,
-      deletedAt: 0,
-      repeats: 0,
-    });
-  }
-}
-
-function stopWaiting(state: ConductorState, request: string, instance: string): void {
-  state.requests.touch(request);
-  const open = state.requests.get(request);
-  if (open === undefined) return;
-  open.waiting.delete(instance);
-  if (open.waiting.size > 0) return;
-  state.requests.delete(request);
-  state.schedulers.settled(request);
-  state.parked.delete(request);
-  state.withRoom.delete(request);
-  state.following.delete(request);
-}
-
-export interface StoredConductor {
-  /** The scheduler at which requests wait; absent: it is not known, as of nodes of before it was recorded. */
-  line?: Address;
-  instances: [string, Omit<Entry, 'build' | 'repeats'> & { build: StoredBuild | null }][];
-  requests: [
-    string,
-    Pick<
-      OpenRequest,
-      'spec' | 'where' | 'project' | 'alternates' | 'ordered' | 'since' | 'waitUntil' | 'mayWaitMs' | 'parked'
-    > & {
-      waiting: string[];
-      round?: number;
-    },
-  ][];
-}
-
-function storeEntry(entry: Entry, instance: string): StoredConductor['instances'][number] {
+function storeEntry(entry: Entry, instance: string): StoredEntry {
   const { request, asked, phase, cell, build, told, decision, releaseOwed, owedSince, handedOver, deletedAt } = entry;
   const stored = build === null ? null : storeBuild(build);
   const more = present({ decision, owedSince });
   return [instance, { request, asked, phase, cell, build: stored, told, releaseOwed, handedOver, deletedAt, ...more }];
 }
 
-function storeRequest(open: OpenRequest, id: string): StoredConductor['requests'][number] {
+function storeRequest(open: OpenRequest, id: string): StoredRequest {
   const { spec, where, project, alternates, ordered, since, waitUntil, mayWaitMs, parked, recorded, waiting } = open;
   const more = present({ where, project, ordered, since, waitUntil, mayWaitMs, parked });
   return [id, { spec, alternates, ...more, waiting: [...waiting], ...(recorded === 0 ? {} : { round: recorded }) }];
-}
-
-export function storeConductor({ line, instances, requests }: ConductorState): Snapshot {
-  return snapshotOf(line === null ? {} : { line: line.scheduler }, {
-    instances: instances.capture(),
-    requests: requests.capture(),
-  });
-}
-
-export function* restoreConductor(stored: StoredConductor): Generator<void, ConductorState> {
-  const { line, instances, requests } = stored;
-  const state = emptyConductor();
-  if (line !== undefined) state.line = { scheduler: line, heardAt: null };
-  const deleted: [string, number][] = [];
-  yield* inSteps(instances, ([instance, stored]) => {
-    if (state.instances.has(instance)) return;
-    const entry = restoreEntry(stored);
-    if (entry.phase === 'deleted') deleted.push([instance, entry.deletedAt]);
-    state.instances.set(instance, entry);
-    if (entry.phase === 'in-cell' && entry.told === null) state.unended.add(instance);
-  });
-  state.deleted.restore(deleted);
-  yield* inSteps(requests, ([id, { waiting, round: recorded = 0, ...open }]) => {
-    state.requests.set(id, { ...open, waiting: new Set(waiting), recorded, ...UNASKED });
-    if (open.parked !== undefined) state.parked.add(id);
-    state.lastInLine = Math.max(state.lastInLine, open.since ?? 0);
-  });
-  return state;
-}
-
-/** Made field by field: there may be a million, and the engine takes long over each that is made of another by spreading. */
-function restoreEntry(stored: StoredConductor['instances'][number][1]): Entry {
-  const { request, asked, phase, cell, told, decision, releaseOwed, owedSince, handedOver, deletedAt } = stored;
-  const build = stored.build === null ? null : restoreBuild(stored.build);
-  const entry: Entry = {
-    request,
-    asked,
-    phase,
-    cell,
-    build,
-    told: told?.state === 'active' ? TOLD_ACTIVE : told,
-    releaseOwed,
-    handedOver,
-    deletedAt,
-    repeats: 0,
-  };
-  if (decision !== undefined) entry.decision = decision;
-  if (owedSince !== undefined) entry.owedSince = owedSince;
-  return entry;
 }

@@ -3,7 +3,8 @@
 import type { Effect } from '../../machines/step.ts';
 import type { Address, Turn } from '../actor.ts';
 import type { Patience, StateDeadlines } from '../builds.ts';
-import { applyToConductor, type ConductorRecord, type ConductorState } from './state.ts';
+import { applyToConductor, type ConductorRecord } from './apply.ts';
+import type { ConductorState } from './state.ts';
 
 export interface Settings {
   /** The first tokens of the subjects of the shard's events. */

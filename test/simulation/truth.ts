@@ -3,7 +3,8 @@
 
 import { stateOfBuild } from '../../actors/builds.ts';
 import type { CellRecord, CellState } from '../../actors/cell/state.ts';
-import type { ConductorRecord, ConductorState } from '../../actors/conductor/state.ts';
+import type { ConductorRecord } from '../../actors/conductor/apply.ts';
+import type { ConductorState } from '../../actors/conductor/state.ts';
 import type { InstanceGroup, RequestSpec } from '../../actors/messages/common.ts';
 import type { Held } from '../../actors/placement/consumers.ts';
 import type { Provider } from '../../actors/placement/providers.ts';
