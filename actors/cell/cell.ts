@@ -20,6 +20,7 @@ import { cellFeedAddress, conductorOf, FEED_BEAT_MS } from '../routing.ts';
 import { atOnce, joined } from '../snapshot.ts';
 import { readWake } from '../wakes.ts';
 import { workWith } from '../work.ts';
+import { applyToCell, type CellRecord } from './apply.ts';
 import {
   advance,
   claimGranted,
@@ -49,16 +50,8 @@ import { listedHost, viewOfHost, viewOfNamed } from './hosts.ts';
 import { removeHost, treeKept, treeWithdrawn } from './leaving.ts';
 import { finalKey, removalsOf } from './removals.ts';
 import { RESTED_WAKE, rested, restIfFailing, restOn } from './resting.ts';
-import {
-  applyToCell,
-  type CellRecord,
-  type CellState,
-  type Entry,
-  emptyCell,
-  restoreCell,
-  type StoredCell,
-  storeCell,
-} from './state.ts';
+import { type CellState, type Entry, emptyCell } from './state.ts';
+import { restoreCell, type StoredCell, storeCell } from './store.ts';
 import { explainedEntry, viewOfEntry, viewOfRemoval } from './view.ts';
 import { commit, type Settings, type Work } from './work.ts';
 

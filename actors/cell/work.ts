@@ -3,7 +3,8 @@
 import type { Effect } from '../../machines/step.ts';
 import type { Address, Turn } from '../actor.ts';
 import type { Patience, StateDeadlines } from '../builds.ts';
-import { applyToCell, type CellRecord, type CellState } from './state.ts';
+import { applyToCell, type CellRecord } from './apply.ts';
+import type { CellState } from './state.ts';
 
 /** When a host is set aside, and for how long. */
 interface RestingRules {

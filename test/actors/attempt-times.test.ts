@@ -3,7 +3,7 @@
 
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import type { StoredCell } from '../../actors/cell/state.ts';
+import type { StoredCell } from '../../actors/cell/store.ts';
 import type { CellMessage } from '../../actors/messages/cell.ts';
 import { actor, building, type Desk, granted, ofAttempt, refused, startOf } from '../support/cells.ts';
 import { bench, replayed, restored, sentOf, stored } from '../support/turn.ts';

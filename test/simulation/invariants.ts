@@ -3,8 +3,8 @@
 
 import { allocationsOf } from '../../actors/allocations.ts';
 import { stateOfBuild } from '../../actors/builds.ts';
+import type { CellRecord } from '../../actors/cell/apply.ts';
 import { finalKey, removalKey } from '../../actors/cell/removals.ts';
-import type { CellRecord } from '../../actors/cell/state.ts';
 import type { TreeConditions } from '../../actors/messages/common.ts';
 import type { PlacementRecord } from '../../actors/placement/records.ts';
 import { homesOf, rootsOf } from '../../actors/placement/tree-conditions.ts';

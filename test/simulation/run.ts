@@ -2,7 +2,7 @@
 // byte. Every step is looked at; then everything is healed, and all that was accepted must come to its end.
 
 import type { Address } from '../../actors/actor.ts';
-import type { CellRecord } from '../../actors/cell/state.ts';
+import type { CellRecord } from '../../actors/cell/apply.ts';
 import type { DriverMessage } from '../../actors/messages/compute.ts';
 import { computeAddress, driverAddress, SCHEDULERS } from '../../actors/routing.ts';
 import type { Clock } from '../../runtime/clock.ts';

@@ -2,7 +2,8 @@
 // production actors' own `apply`. It notes which instances a record touches, so that only those are looked at again.
 
 import { stateOfBuild } from '../../actors/builds.ts';
-import type { CellRecord, CellState } from '../../actors/cell/state.ts';
+import type { CellRecord } from '../../actors/cell/apply.ts';
+import type { CellState } from '../../actors/cell/state.ts';
 import type { ConductorRecord } from '../../actors/conductor/apply.ts';
 import type { ConductorState } from '../../actors/conductor/state.ts';
 import type { InstanceGroup, RequestSpec } from '../../actors/messages/common.ts';

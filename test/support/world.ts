@@ -4,8 +4,9 @@
 
 import pino from 'pino';
 import { stateOfBuild } from '../../actors/builds.ts';
+import type { CellRecord } from '../../actors/cell/apply.ts';
 import { type CellOptions, cell } from '../../actors/cell/cell.ts';
-import { type CellRecord, emptyCell } from '../../actors/cell/state.ts';
+import { emptyCell } from '../../actors/cell/state.ts';
 import type { ConductorRecord } from '../../actors/conductor/apply.ts';
 import { conductor } from '../../actors/conductor/conductor.ts';
 import type { AnyMessage } from '../../actors/messages/any.ts';

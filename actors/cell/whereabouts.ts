@@ -1,0 +1,60 @@
+// The lists of each host of a cell: which instances are on it, which are being built there, and which it is missing. They
+// follow from the instances.
+
+import { type HostedBuild, stateOfBuild } from '../builds.ts';
+import type { CellState, Entry } from './state.ts';
+
+/** The host that an instance is on, or is to be built on: of one that has failed, none is selected any more. */
+export function homeOf(entry: Entry | undefined): string | null {
+  if (entry === undefined || entry.lost !== null) return null;
+  return entry.build.snapshot.context.selection?.host ?? null;
+}
+
+/**
+ * Keeps the list of the instances on each host. What is to go to a host that the cell does not know goes elsewhere at once.
+ * That one has left is told at once too: schedulers compare what placement has there with what the cell has.
+ */
+export function noteWhereItIs(
+  { hosts, feed }: CellState,
+  instance: string,
+  before: string | null,
+  after: string | null,
+): void {
+  if (before !== after) {
+    hosts.get(before ?? '')?.here.delete(instance);
+    hosts.get(after ?? '')?.here.add(instance);
+    if (before !== null) feed.untold.add(before);
+  }
+  // What is being built there may have changed, where nothing else did.
+  if (after !== null) feed.recounted.add(after);
+}
+
+/** Keeps each host's list of the builds under way on it. */
+export function noteWhereItBuilds({ hosts, feed }: CellState, build: HostedBuild, before: string | undefined): void {
+  const state = stateOfBuild(build);
+  const host = build.snapshot.context.selection?.host;
+  const underWay = state === 'claimed' || state === 'building';
+  if (before !== undefined && !(underWay && before === host)) {
+    const hasEnded = hosts.get(before)?.building.delete(build.facts.instance) === true;
+    if (hasEnded && feed.tellsBuilds) feed.untold.add(before);
+  }
+  const entered = underWay ? hosts.get(host ?? '') : undefined;
+  if (entered === undefined || entered.building.has(build.facts.instance)) return;
+  entered.building.add(build.facts.instance);
+  entered.ordered += 1;
+}
+
+export function noteMissingIn({ hosts }: CellState, instance: string, entry: Entry): void {
+  if (entry.missingSince !== null) hosts.get(homeOf(entry) ?? '')?.missing.add(instance);
+}
+
+export function missNoMore({ hosts }: CellState, instance: string, entry: Entry): void {
+  if (entry.missingSince === null) return;
+  hosts.get(homeOf(entry) ?? '')?.missing.delete(instance);
+  entry.missingSince = null;
+}
+
+export function noteListed({ hosts }: CellState, entry: Entry, listed: number): void {
+  const host = hosts.get(homeOf(entry) ?? '');
+  if (host !== undefined) host.listed = listed;
+}
