@@ -7,12 +7,11 @@ import { applyGroupHome } from './group-homes.ts';
 import { locate } from './groups.ts';
 import { applyHold } from './hold-apply.ts';
 import { forgetEnded } from './holds.ts';
-import { applyRecall } from './recalling.ts';
-import type { PlacementRecord } from './records.ts';
+import type { PlacementRecord, RecallRecord } from './records.ts';
 import type { PlacementState } from './state.ts';
 import { giveBack, take } from './taking.ts';
-import { applyTree } from './told-trees.ts';
 import { applyTransaction, forgetSettled } from './transactions.ts';
+import { applyTree } from './tree-apply.ts';
 
 export function applyToPlacement(state: PlacementState, record: PlacementRecord): void {
   const { consumers, untold } = state;
@@ -126,4 +125,20 @@ function moveAway(
     consumer.refusal = null;
   }
   locate(state, id);
+}
+
+function applyRecall(state: PlacementState, record: RecallRecord): void {
+  const { consumers, fences } = state;
+  const { consumer: id, order } = record;
+  const consumer = consumers.holding.get(id);
+  if (record.type === 'adopted') {
+    if (consumer !== undefined) consumer.order = order;
+    return;
+  }
+  if (consumer !== undefined) {
+    giveBack(state, id, consumer, () => true);
+    locate(state, id);
+    consumers.holding.delete(id);
+  }
+  fences.set(id, { order, until: record.until, refusal: null });
 }

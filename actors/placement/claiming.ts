@@ -17,11 +17,11 @@ import type { PlacementState } from './state.ts';
 import { giveBack } from './taking.ts';
 import { refusalOfTree } from './tree-conditions.ts';
 import { grant, usagesOf } from './usages.ts';
-import { type ShardWork, tell } from './work.ts';
+import { commit, type ShardWork, tell } from './work.ts';
 
 /** @param elsewhere Why the group may not be here, if that is known of other shards. */
 export function claim(work: ShardWork, asked: Claim, from: Address, elsewhere: Refusal | null = null): void {
-  const { state, turn, shards, commit } = work;
+  const { state, turn, shards } = work;
   const { consumer: id, attempt, keep, order } = asked;
   const consumer = state.consumers.holding.get(id);
   if (state.consumers.deleted.has(id)) {
@@ -39,7 +39,7 @@ export function claim(work: ShardWork, asked: Claim, from: Address, elsewhere: R
   if (early !== null) return refuse(work, asked, from, early);
   if (turn.now > asked.expiresAt) {
     // Granted by whoever has superseded this shard, it may be refused here: then it is not told.
-    commit({ type: 'read' });
+    commit(work, { type: 'read' });
     const message = `the claim of '${id}' came after whoever sent it gave up`;
     return refuse(work, asked, from, { code: 'expired', message });
   }
@@ -58,8 +58,8 @@ export function claim(work: ShardWork, asked: Claim, from: Address, elsewhere: R
   if (instead !== null) return isOpen ? askKeeper(work, asked, from) : take(work, asked, instead, left, from);
   // A first claim that is refused changed nothing and needs no memory: the next one is for another host. Only where that
   // may be another shard's must this one, should it come once more, be refused once more.
-  if (consumer !== undefined) commit({ type: 'refused', consumer: id, attempt, keep, refusal });
-  else if (order !== undefined) commit({ type: 'fenced', consumer: id, order, until: asked.expiresAt, refusal });
+  if (consumer !== undefined) commit(work, { type: 'refused', consumer: id, attempt, keep, refusal });
+  else if (order !== undefined) commit(work, { type: 'fenced', consumer: id, order, until: asked.expiresAt, refusal });
   tellLeft(turn, id, left);
   refuse(work, asked, from, refusal);
 }
@@ -113,18 +113,19 @@ function isLocked(state: PlacementState, asked: Claim, providers: readonly strin
 }
 
 function take(
-  { state, turn, commit }: ShardWork,
+  work: ShardWork,
   asked: Claim,
   allocations: readonly Allocation[],
   left: readonly Held[],
   from: Address,
 ): void {
+  const { state, turn } = work;
   const { consumer, attempt, keep, order } = asked;
   const group = asked.spec.instanceGroup;
   const record: PlacementRecord = { type: 'claimed', consumer, attempt, keep, allocations };
   if (group !== undefined) record.group = group;
   if (order !== undefined) record.order = order;
-  commit(record);
+  commit(work, record);
   waitsNoLonger(state, asked);
   grant(state, asked, allocations, from, turn);
   tellLeft(turn, consumer, left);

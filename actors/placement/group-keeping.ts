@@ -13,7 +13,7 @@ import type { Claim, Refusal } from '../messages/placement.ts';
 import { placementAddress, placementOf } from '../routing.ts';
 import { nameOf } from './groups.ts';
 import type { PlacementState } from './state.ts';
-import type { ShardWork } from './work.ts';
+import { commit, type ShardWork } from './work.ts';
 
 /** How many groups are asked after in one turn of a sweep, and how many are looked at for that. */
 const MAX_SWEPT = 1_000;
@@ -57,7 +57,7 @@ export function waitsNoLonger({ groupHomes: { asking } }: PlacementState, { cons
 }
 
 function newToken(work: ShardWork, group: string): number {
-  work.commit({ type: 'group-asked', group });
+  commit(work, { type: 'group-asked', group });
   const token = work.state.groupHomes.count;
   say(work, placementOf(group, work.shards), { type: 'group-ask', group, token });
   return token;
@@ -117,7 +117,7 @@ function refusalOf({ spec }: Claim, { root, name }: GroupHomeMessageOf<'group-el
 function leave(work: ShardWork, { group, number }: GroupHomeMessageOf<'group-leave'>, from: Address): void {
   const { groups, groupHomes, providers } = work.state;
   // Nothing changes; but a shard that was superseded, which may know too little, cannot record it, and its word is lost.
-  work.commit({ type: 'read' });
+  commit(work, { type: 'read' });
   const root = homeOf(groups, group);
   if (root !== undefined) {
     const name = providers.get(root)?.spec.name ?? root;
@@ -146,7 +146,7 @@ function asked(work: ShardWork, group: string, token: number, from: Address): vo
 /** Even to the shard that has it already: what it said before, that it has left it, says nothing from now on. */
 function give(work: ShardWork, group: string, token: number, to: Address): void {
   const shard = Number(to.slice(to.indexOf('/') + 1));
-  work.commit({ type: 'group-given', group, shard, at: work.turn.now });
+  commit(work, { type: 'group-given', group, shard, at: work.turn.now });
   say(work, to, { type: 'group-yours', group, token });
 }
 
@@ -156,7 +156,7 @@ function left(work: ShardWork, { group, number }: GroupHomeMessageOf<'group-left
   if (standing?.number !== number) return;
   leaving.delete(group);
   const [first, ...others] = standing.wanted;
-  if (first === undefined) return work.commit({ type: 'group-dropped', group });
+  if (first === undefined) return commit(work, { type: 'group-dropped', group });
   give(work, group, first[1], first[0]);
   for (const [from, token] of others) asked(work, group, token, from);
 }

@@ -12,7 +12,7 @@ import { heldBy } from './consumers.ts';
 import { isOver } from './holds.ts';
 import { decidePart } from './parts.ts';
 import type { PlacementState } from './state.ts';
-import type { ShardWork } from './work.ts';
+import { commit, type ShardWork } from './work.ts';
 
 /** Says something to the coordinator. */
 type Say = (message: AnyMessage) => void;
@@ -29,10 +29,10 @@ export function hold(work: ShardWork, asked: TransactionMessageOf<'hold'>, say: 
       : decidePart(state, asked, turn.now);
   if ('refused' in decided) {
     // Nothing changes; but a shard that was superseded, which knows too little, cannot record it, and refuses nothing.
-    work.commit({ type: 'read' });
+    commit(work, { type: 'read' });
     return say({ type: 'hold-refused', transaction, refusal: decided.refused });
   }
-  work.commit({ type: 'held', transaction, ...decided, ...(brief === true ? { brief } : {}) });
+  commit(work, { type: 'held', transaction, ...decided, ...(brief === true ? { brief } : {}) });
   say({ type: 'held', transaction });
 }
 
@@ -40,7 +40,7 @@ export function endHold(work: ShardWork, asked: TransactionMessageOf<'end-hold'>
   const { transaction, confirmed, brief } = asked;
   if (!isOver(work.state.holds, transaction)) {
     const at = work.turn.now;
-    work.commit({ type: 'hold-ended', transaction, confirmed, at, ...(brief === true ? { brief } : {}) });
+    commit(work, { type: 'hold-ended', transaction, confirmed, at, ...(brief === true ? { brief } : {}) });
   }
   say({ type: 'hold-ended', transaction });
 }
@@ -61,7 +61,7 @@ export function askAgain({ state, turn }: ShardWork): void {
 /** What consumers hold with this shard. */
 export function readConsumers(work: ShardWork, asked: TransactionMessageOf<'consumers-read'>, from: Address): void {
   // Nothing changes; but a shard that was superseded, which knows too little, cannot record it, and its answer is lost.
-  work.commit({ type: 'read' });
+  commit(work, { type: 'read' });
   answer(from, asked.ask, { ok: readOf(work.state, asked.consumers) }, work.turn);
 }
 

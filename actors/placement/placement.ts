@@ -18,6 +18,7 @@ import { fitting, page } from '../page.ts';
 import { FEED_BEAT_MS, placementFeedAddress } from '../routing.ts';
 import { atOnce, joined } from '../snapshot.ts';
 import { readWake } from '../wakes.ts';
+import { workWith } from '../work.ts';
 import { takeApi } from './api/api.ts';
 import { applyToPlacement } from './apply.ts';
 import { claim } from './claiming.ts';
@@ -57,20 +58,7 @@ type Incoming = PlacementMessage | PlacementApiMessage | TransactionMessage | Gr
 export function placement(options: PlacementOptions): Actor<PlacementState, Incoming, PlacementRecord> {
   const { shards = 1 } = options;
   const rememberDeletedMs = options.rememberDeletedMs ?? HOUR_MS;
-
-  const settings = { shard: options.shard, shards };
-  let last: ShardWork | undefined;
-
-  /** One for as long as state and turn are the same, which they are for many messages. */
-  function workOf(state: PlacementState, turn: Turn<PlacementRecord>): ShardWork {
-    if (last?.state === state && last.turn === turn) return last;
-    const commit = (record: PlacementRecord): void => {
-      applyToPlacement(state, record);
-      turn.record(record);
-    };
-    last = { ...settings, state, turn, commit };
-    return last;
-  }
+  const workOf = workWith({ shard: options.shard, shards });
 
   function receive(state: PlacementState, message: Incoming | Wake, from: Address, turn: Turn<PlacementRecord>): void {
     if (state.holds.locks.size > 0 && park(state, message, from)) return;
@@ -91,7 +79,7 @@ export function placement(options: PlacementOptions): Actor<PlacementState, Inco
   }
 
   function take(work: ShardWork, message: Incoming | Wake, from: Address): void {
-    const { state, turn, commit } = work;
+    const { state, turn } = work;
     switch (message.type) {
       case 'claim':
         return claim(work, message, from);
@@ -151,7 +139,7 @@ export function placement(options: PlacementOptions): Actor<PlacementState, Inco
         return;
       }
       default:
-        return takeApi(state, message, from, turn, commit);
+        return takeApi(work, message, from);
     }
   }
 
@@ -217,9 +205,7 @@ export function placement(options: PlacementOptions): Actor<PlacementState, Inco
     apply: applyToPlacement,
     recover,
     endTurn,
-    dropped() {
-      last = undefined;
-    },
+    dropped: workOf.forget,
     figures: ({ providers, consumers }) => ({ providers: providers.size, consumers: consumers.holding.size }),
     snapshot: storePlacement,
     restore: (parts) => atOnce(restorePlacement(joined(parts) as StoredPlacement)),

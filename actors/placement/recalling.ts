@@ -2,41 +2,23 @@
 
 import type { Address } from '../actor.ts';
 import type { Locate, Located, Recall, Unclaim } from '../messages/placement.ts';
-import { type Groups, locate as locateMember, ruleOf, someMembers } from './groups.ts';
-import type { RecallRecord } from './records.ts';
-import type { PlacementState } from './state.ts';
-import { giveBack } from './taking.ts';
+import { type Groups, ruleOf, someMembers } from './groups.ts';
 import { homesOf, rootsOf } from './tree-conditions.ts';
 import { grant, usagesOf } from './usages.ts';
-import { type ShardWork, tell } from './work.ts';
+import { commit, type ShardWork, tell } from './work.ts';
 
-export function applyRecall(state: PlacementState, record: RecallRecord): void {
-  const { consumers, fences } = state;
-  const { consumer: id, order } = record;
-  const consumer = consumers.holding.get(id);
-  if (record.type === 'adopted') {
-    if (consumer !== undefined) consumer.order = order;
-    return;
-  }
-  if (consumer !== undefined) {
-    giveBack(state, id, consumer, () => true);
-    locateMember(state, id);
-    consumers.holding.delete(id);
-  }
-  fences.set(id, { order, until: record.until, refusal: null });
-}
-
-export function recall({ state, turn, commit }: ShardWork, asked: Recall, from: Address): void {
+export function recall(work: ShardWork, asked: Recall, from: Address): void {
+  const { state, turn } = work;
   const { consumer: id, attempt, order, expiresAt } = asked;
   const consumer = state.consumers.holding.get(id);
   const held = consumer?.held.find((one) => one.attempt === attempt);
   if (held !== undefined) {
-    if (order === undefined) commit({ type: 'read' });
-    else if ((consumer?.order ?? -1) < order) commit({ type: 'adopted', consumer: id, order });
+    if (order === undefined) commit(work, { type: 'read' });
+    else if ((consumer?.order ?? -1) < order) commit(work, { type: 'adopted', consumer: id, order });
     return grant(state, asked, held.allocations, from, turn);
   }
   if (order === undefined) {
-    commit({ type: 'nothing-held', consumer: id });
+    commit(work, { type: 'nothing-held', consumer: id });
     return turn.send(from, { type: 'nothing-held', consumer: id, attempt });
   }
   // The attempt was granted here, and the instance has gone on since: whoever still asks is obsolete. Told that nothing is
@@ -44,7 +26,7 @@ export function recall({ state, turn, commit }: ShardWork, asked: Recall, from: 
   const wasRefused = consumer?.latest === attempt && consumer.refusal !== null;
   if (consumer !== undefined && consumer.latest >= attempt && !wasRefused) return;
   const isNews = (state.fences.get(id)?.order ?? -1) < order && !state.consumers.deleted.has(id);
-  if (isNews) commit({ type: 'fenced', consumer: id, order, until: expiresAt ?? turn.now, refusal: null });
+  if (isNews) commit(work, { type: 'fenced', consumer: id, order, until: expiresAt ?? turn.now, refusal: null });
   turn.send(from, { type: 'nothing-held', consumer: id, attempt, order });
 }
 
@@ -52,7 +34,8 @@ export function recall({ state, turn, commit }: ShardWork, asked: Recall, from: 
  * Takes a first claim back, unless somebody has come to know of it since, or has claimed anew: then it is not the asker's
  * any more.
  */
-export function unclaim({ state, turn, commit }: ShardWork, asked: Unclaim, from: Address): void {
+export function unclaim(work: ShardWork, asked: Unclaim, from: Address): void {
+  const { state, turn } = work;
   const { consumer: id, attempt, order, expiresAt } = asked;
   const { consumers, fences, providers } = state;
   const consumer = consumers.holding.get(id);
@@ -63,15 +46,16 @@ export function unclaim({ state, turn, commit }: ShardWork, asked: Unclaim, from
   const isKnown = consumer === undefined && (fences.get(id)?.order ?? -1) >= order;
   if (isOver || isKnown || consumers.deleted.has(id)) {
     // Nothing changes; but a shard that was superseded, which knows too little, cannot record it, and its word is lost.
-    commit({ type: 'read' });
+    commit(work, { type: 'read' });
   } else {
-    commit({ type: 'unclaimed', consumer: id, order, until: expiresAt });
+    commit(work, { type: 'unclaimed', consumer: id, order, until: expiresAt });
     if (provider !== undefined) tell(turn, provider, 'released', { consumer: id, attempt, deleted: false });
   }
   turn.send(from, { type: 'unclaimed', consumer: id, order, usages: usagesOf(state, held, root) });
 }
 
-export function locate({ state, shard, turn, commit }: ShardWork, asked: Locate, from: Address): void {
+export function locate(work: ShardWork, asked: Locate, from: Address): void {
+  const { state, shard, turn } = work;
   const { consumers, providers, groups } = state;
   const told = [...new Set(asked.consumers)]
     .map((consumer) => {
@@ -81,7 +65,7 @@ export function locate({ state, shard, turn, commit }: ShardWork, asked: Locate,
     })
     .filter(({ roots }) => roots.length > 0);
   // As elsewhere: what a superseded shard says of where somebody is not is lost.
-  commit({ type: 'read' });
+  commit(work, { type: 'read' });
   const ofGroup = asked.group === undefined ? {} : toldOf(groups, asked.group);
   turn.send(from, { type: 'located', ask: asked.ask, shard, consumers: told, ...ofGroup });
 }

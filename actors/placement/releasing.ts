@@ -3,10 +3,10 @@
 
 import type { Address } from '../actor.ts';
 import type { Release } from '../messages/placement.ts';
-import { type ShardWork, tell } from './work.ts';
+import { commit, type ShardWork, tell } from './work.ts';
 
 export function release(work: ShardWork, asked: Release, from: Address): void {
-  const { state, turn, commit } = work;
+  const { state, turn } = work;
   const { consumer: id, attempt, before, keep, deleted } = asked;
   if (before !== undefined) {
     moveAway(work, id, before, keep ?? []);
@@ -19,9 +19,9 @@ export function release(work: ShardWork, asked: Release, from: Address): void {
     attempt === undefined ? !isOver && !keep?.includes(one.attempt) : one.attempt === attempt,
   );
   if (freed.length > 0 || (deleted && !state.consumers.deleted.has(id))) {
-    commit({ type: 'released', consumer: id, attempt, keep, deleted, at: turn.now });
+    commit(work, { type: 'released', consumer: id, attempt, keep, deleted, at: turn.now });
   } else if (!state.consumers.deleted.has(id) && (attempt === undefined || attempt > (consumer?.latest ?? -1))) {
-    commit({ type: 'nothing-held', consumer: id });
+    commit(work, { type: 'nothing-held', consumer: id });
   }
   for (const { attempt: freedAttempt, allocations } of freed) {
     const provider = allocations[0]?.provider ?? '';
@@ -31,13 +31,14 @@ export function release(work: ShardWork, asked: Release, from: Address): void {
 }
 
 /** The consumer goes to another shard: what it leaves behind is given back, and what is late comes to nothing. */
-function moveAway({ state, turn, commit }: ShardWork, consumer: string, before: number, keep: readonly number[]): void {
+function moveAway(work: ShardWork, consumer: string, before: number, keep: readonly number[]): void {
+  const { state, turn } = work;
   if (state.consumers.deleted.has(consumer)) return;
   const known = state.consumers.holding.get(consumer);
   const freed = (known?.held ?? []).filter(({ attempt }) => attempt < before && !keep.includes(attempt));
   const isAtHome = known !== undefined && known.latest < before && known.away !== true;
   if (freed.length > 0 || isAtHome || (known?.latest ?? 0) < before - 1) {
-    commit({ type: 'moved-away', consumer, before, keep });
+    commit(work, { type: 'moved-away', consumer, before, keep });
   }
   for (const { attempt, allocations } of freed) {
     tell(turn, allocations[0]?.provider ?? '', 'released', { consumer, attempt, deleted: false });

@@ -16,7 +16,7 @@ import { consider, endHold, hold, readConsumers } from './holding.ts';
 import { park } from './parking.ts';
 import type { PlacementState } from './state.ts';
 import type { Outcome, Transaction } from './transactions.ts';
-import type { ShardWork } from './work.ts';
+import { commit, type ShardWork } from './work.ts';
 
 /** How long a change may wait for its turn and for shards that are away, ms; then it is refused, and held by nobody. */
 const DECIDED_WITHIN_MS = 30_000;
@@ -60,7 +60,7 @@ function open(work: ShardWork, asked: TransactionMessageOf<'change-together'>, f
     return answer(from, asked.ask, refusal, work.turn);
   }
   const id = `${work.shard}-${transactions.count + 1}`;
-  work.commit({
+  commit(work, {
     type: 'transaction-opened',
     id,
     key: asked.key,
@@ -132,7 +132,7 @@ function held(work: ShardWork, id: string, from: Address): void {
   const transaction = work.state.transactions.known.get(id);
   // One that is forgotten was settled: whoever holds a part of it yet has heard something late.
   if (transaction === undefined) {
-    work.commit({ type: 'transaction-unknown', id });
+    commit(work, { type: 'transaction-unknown', id });
     return work.turn.send(from, { type: 'end-hold', transaction: id, confirmed: false });
   }
   const shard = partOf(transaction, from);
@@ -153,7 +153,7 @@ function holdRefused(work: ShardWork, asked: TransactionMessageOf<'hold-refused'
 }
 
 function decide(work: ShardWork, transaction: Transaction, outcome: Outcome): void {
-  work.commit({ type: 'transaction-decided', id: transaction.id, outcome });
+  commit(work, { type: 'transaction-decided', id: transaction.id, outcome });
   if (!outcome.confirmed) tellOutcome(work, transaction);
   transaction.pursuit.repeats = 0;
   pursue(work, transaction);
@@ -165,7 +165,7 @@ function holdEnded(work: ShardWork, id: string, from: Address): void {
   if (transaction === undefined || transaction.outcome === null || transaction.settled || shard === undefined) return;
   transaction.pursuit.ended.add(shard);
   if (transaction.pursuit.ended.size < transaction.parts.length) return;
-  work.commit({ type: 'transaction-settled', id });
+  commit(work, { type: 'transaction-settled', id });
   work.turn.cancelWake(wakeId(TRANSACTION_WAKE, id));
   if (transaction.outcome.confirmed) tellOutcome(work, transaction);
 }

@@ -6,17 +6,18 @@ import { holdersOf } from './holders.ts';
 import { inUse, type Provider } from './providers.ts';
 import type { PlacementState } from './state.ts';
 import { subtreeOf, treeOf } from './trees.ts';
-import type { ShardWork } from './work.ts';
+import { commit, type ShardWork } from './work.ts';
 
 /** Of how many consumers it is said which they are. */
 const MOST_NAMED = 3;
 
-export function withdrawTree({ state, turn, commit }: ShardWork, { ask, root }: WithdrawTree, from: Address): void {
+export function withdrawTree(work: ShardWork, { ask, root }: WithdrawTree, from: Address): void {
+  const { state, turn } = work;
   const reason = whyKept(state, root);
   if (reason !== null) return turn.send(from, { type: 'tree-kept', ask, root, reason });
   const ids = state.trees.has(root) ? subtreeOf(state, root) : [];
   // Recorded also when nothing is there: a shard that was superseded cannot, and may not know of the tree.
-  commit(ids.length === 0 ? { type: 'read' } : { type: 'subtree-left', ids });
+  commit(work, ids.length === 0 ? { type: 'read' } : { type: 'subtree-left', ids });
   turn.send(from, { type: 'tree-withdrawn', ask, root });
 }
 

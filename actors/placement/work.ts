@@ -1,6 +1,7 @@
 // What the parts of a placement shard work with while they decide.
 
 import type { Turn } from '../actor.ts';
+import { applyToPlacement } from './apply.ts';
 import type { PlacementRecord } from './records.ts';
 import type { PlacementState } from './state.ts';
 
@@ -10,8 +11,12 @@ export interface ShardWork {
   readonly shards: number;
   readonly state: PlacementState;
   readonly turn: Turn<PlacementRecord>;
-  /** Applies and records what was decided. */
-  commit(record: PlacementRecord): void;
+}
+
+/** Applies and records what was decided. */
+export function commit({ state, turn }: ShardWork, record: PlacementRecord): void {
+  applyToPlacement(state, record);
+  turn.record(record);
 }
 
 /** Consumer and provider events, for people: `placement.claim.<provider>.<outcome>`. */

@@ -1,10 +1,11 @@
 // Takes what callers of the Placement API ask of a shard, in the shard's own turns: decides it, records what changes,
 // and answers with how things stand then.
 
-import type { Address, Turn } from '../../actor.ts';
+import type { Address } from '../../actor.ts';
 import type { ApiOutcome, PlacementApiMessage } from '../../messages/placement-api.ts';
-import type { ApiRecord, PlacementRecord } from '../records.ts';
+import type { ApiRecord } from '../records.ts';
 import type { PlacementState } from '../state.ts';
+import { commit, type ShardWork } from '../work.ts';
 import { deleteAllocations, putAllocations, reshape } from './allocations.ts';
 import { answer } from './answer.ts';
 import { findCandidates } from './candidates/find.ts';
@@ -30,24 +31,15 @@ import {
 } from './reads.ts';
 import type { Decision } from './refusals.ts';
 
-/** Applies and records what was decided. */
-export type Commit = (record: PlacementRecord) => void;
-
-export function takeApi(
-  state: PlacementState,
-  message: PlacementApiMessage,
-  from: Address,
-  turn: Turn<PlacementRecord>,
-  commit: Commit,
-): void {
-  answer(from, message.ask, outcomeOf(state, message, turn.now, commit), turn);
+export function takeApi(work: ShardWork, message: PlacementApiMessage, from: Address): void {
+  answer(from, message.ask, outcomeOf(work, message), work.turn);
 }
 
-function outcomeOf(state: PlacementState, message: PlacementApiMessage, now: number, commit: Commit): ApiOutcome {
-  const decided = decide(state, message, now);
+function outcomeOf(work: ShardWork, message: PlacementApiMessage): ApiOutcome {
+  const decided = decide(work.state, message, work.turn.now);
   if (!('answer' in decided)) return decided;
   // What changes nothing is recorded too: a shard that was superseded cannot, and neither confirms nor refuses anything.
-  commit(decided.record ?? { type: 'read' });
+  commit(work, decided.record ?? { type: 'read' });
   return decided.answer();
 }
 
