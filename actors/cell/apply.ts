@@ -4,6 +4,7 @@ import type { ComputeServiceEvent } from '../../machines/compute-service.ts';
 import type { InstanceBuildEvent } from '../../machines/instance-build.ts';
 import type { RemovalEvent } from '../../machines/removal.ts';
 import type { Effect } from '../../machines/step.ts';
+import type { AttemptId } from '../attempts.ts';
 import {
   adoptBuild,
   type BuildFacts,
@@ -14,7 +15,7 @@ import {
   stepBuild,
 } from '../builds.ts';
 import { present } from '../present.ts';
-import { type Host, meet, noteOutcome, type Running, stepService } from './hosts.ts';
+import { type Host, meet, noteOutcome, stepService } from './hosts.ts';
 import { beginRemoval, stepRemoval } from './removals.ts';
 import { shared } from './sharing.ts';
 import type { CellState, Entry } from './state.ts';
@@ -40,7 +41,7 @@ export type CellRecord =
    * superseded gets it into the journal: what it does not know of may be alive.
    */
   | { type: 'stray'; host: string; instance: string; attempt: number }
-  | { type: 'met'; host: string; provider: string; incarnation: string; foreign?: readonly Running[] | undefined }
+  | { type: 'met'; host: string; provider: string; incarnation: string; foreign?: readonly AttemptId[] | undefined }
   /** `at` is absent of nodes of before. */
   | { type: 'host-event'; host: string; event: ComputeServiceEvent; at?: number }
   /** An operator has set it, if only to what it was. */

@@ -3,6 +3,7 @@
 import type { ComputeServiceEvent } from '../../machines/compute-service.ts';
 import type { Address } from '../actor.ts';
 import { hostMostLike, likeWords } from '../alike.ts';
+import { type AttemptId, attemptKey } from '../attempts.ts';
 import { armBuild } from '../builds.ts';
 import { BY_OPERATOR } from '../host-words.ts';
 import type { CellMessage } from '../messages/cell.ts';
@@ -10,7 +11,7 @@ import { cellAddress, computeAddress } from '../routing.ts';
 import { order } from './building.ts';
 import { clearAway } from './clearing.ts';
 import { hostEvent } from './host-event.ts';
-import { attemptKey, type Host, isAway, isForeign, type Running, stateOfHost, viewOfHost } from './hosts.ts';
+import { type Host, isAway, isForeign, stateOfHost, viewOfHost } from './hosts.ts';
 import { expectedOn, noteMissing, noteRunning } from './missing.ts';
 import { destroyingOf } from './removals.ts';
 import type { Entry } from './state.ts';
@@ -67,8 +68,8 @@ export function computeUp(
  * What a fenced host still has was given back on an operator's word: until it is gone the host is given nothing else. It
  * presents itself again as long as it is not welcome, and is told so again.
  */
-function clearFenced(work: Work, host: Host, strays: readonly Running[], compute: Address): void {
-  const isKnown = (one: Running) =>
+function clearFenced(work: Work, host: Host, strays: readonly AttemptId[], compute: Address): void {
+  const isKnown = (one: AttemptId) =>
     host.clearing.some(({ instance, attempt }) => instance === one.instance && attempt === one.attempt);
   if (host.clearing.length !== strays.length || !strays.every(isKnown)) work.state.feed.untold.add(host.host);
   host.clearing = strays;
@@ -81,7 +82,7 @@ export function sayTreeIsGone({ turn, cell }: Work, { host, provider }: Host): v
 }
 
 /** A host tells of them until they are gone, and is asked for it each time; that is recorded once. */
-function destroyAll(work: Work, host: Host, strays: readonly Running[], compute: Address): void {
+function destroyAll(work: Work, host: Host, strays: readonly AttemptId[], compute: Address): void {
   for (const one of strays) {
     const { instance, attempt } = one;
     if (!host.strays.has(attemptKey(one))) commit(work, { type: 'stray', host: host.host, instance, attempt });
@@ -148,7 +149,7 @@ function belongs(work: Work, instance: string, attempt: number, host: string): b
  * What is built on a host and should not be there any more, nor is to be cleared away already, is destroyed: an order that
  * was held up until its compute had forgotten that the attempt is over was carried out.
  */
-export function destroyStray(work: Work, { host, instance, attempt }: Running & { readonly host: string }): void {
+export function destroyStray(work: Work, { host, instance, attempt }: AttemptId & { readonly host: string }): void {
   if (!work.state.hosts.has(host) || belongs(work, instance, attempt, host)) return;
   // Attempts only count up: of one that is still to come nobody has a word. What the cell does not know is not its own.
   const current = work.state.instances.get(instance)?.build.snapshot.context.attempt;

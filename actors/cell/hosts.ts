@@ -3,6 +3,7 @@
 import { type ComputeServiceEvent, type ComputeServiceState, computeService } from '../../machines/compute-service.ts';
 import { begin, type Effect, revive, step } from '../../machines/step.ts';
 import type { SteadyTime } from '../actor.ts';
+import { type AttemptId, attemptKey } from '../attempts.ts';
 import { afterFailure, afterSuccess } from '../failure-memory.ts';
 import { disabledWords } from '../host-words.ts';
 import type { FailureMemory, HostState, HostStats } from '../messages/scheduler.ts';
@@ -57,7 +58,7 @@ export interface Host {
   /** When its rest is over; not recorded. */
   restsUntil: SteadyTime;
   /** What still runs there though an operator has said that nothing does: it is being destroyed; not recorded. */
-  clearing: readonly Running[];
+  clearing: readonly AttemptId[];
   /** Attempts of which it said last that they run there, and that should not: see `attemptKey`; not recorded. */
   strays: ReadonlySet<string>;
   /** It has said nothing since the cell was away, held up or cut off, and could hear nobody; not recorded. */
@@ -89,16 +90,8 @@ export interface StoredHost {
   readonly listed?: number;
 }
 
-/** What ran on a host when its cell met it. */
-export interface Running {
-  readonly instance: string;
-  readonly attempt: number;
-}
-
-export const attemptKey = ({ instance, attempt }: Running): string => `${instance} ${attempt}`;
-
 /** Whether an attempt was on the host before the cell knew of it, and so is not of its ordering. */
-export function isForeign({ foreign }: Host, running: Running): boolean {
+export function isForeign({ foreign }: Host, running: AttemptId): boolean {
   return foreign.size > 0 && foreign.has(attemptKey(running));
 }
 
@@ -108,7 +101,7 @@ export function meet(
   host: string,
   provider: string,
   incarnation: string,
-  foreign: readonly Running[] = [],
+  foreign: readonly AttemptId[] = [],
 ): void {
   let entry = hosts.get(host);
   if (entry === undefined) {

@@ -2,9 +2,10 @@
 // has removed it. The host's driver says so, and its compute tells it with each heartbeat. It is recorded and told, and
 // nothing else is done about it, for it may come back.
 
+import { type AttemptId, attemptKey } from '../attempts.ts';
 import { stateOfBuild } from '../builds.ts';
 import { MAX_MISSING_TOLD, MAX_RUNNING_TOLD } from '../messages/common.ts';
-import { attemptKey, type Host, type Running } from './hosts.ts';
+import type { Host } from './hosts.ts';
 import type { Entry } from './state.ts';
 import { commit, type Work } from './work.ts';
 
@@ -12,7 +13,7 @@ import { commit, type Work } from './work.ts';
  * Takes note of what a compute says to be missing. Of very many it tells some: what is not among them may be missing, too.
  * @param listed Which list of its driver it goes by: what comes after what was said of a later one says nothing any more.
  */
-export function noteMissing(work: Work, host: Host, told: readonly Running[], listed = 0): void {
+export function noteMissing(work: Work, host: Host, told: readonly AttemptId[], listed = 0): void {
   if (comesLate(host, listed)) return;
   for (const { instance, attempt } of told) {
     const entry = activeOn(work, host, instance);
@@ -26,7 +27,7 @@ export function noteMissing(work: Work, host: Host, told: readonly Running[], li
 }
 
 /** What a compute that presents itself says to be there is not missing. */
-export function noteRunning(work: Work, host: Host, running: readonly Running[], listed = 0): void {
+export function noteRunning(work: Work, host: Host, running: readonly AttemptId[], listed = 0): void {
   if (comesLate(host, listed) || host.missing.size === 0) return;
   const there = new Set(running.map(attemptKey));
   findAll(work, host, listed, (one) => there.has(attemptKey(one)));
@@ -39,7 +40,7 @@ function comesLate(host: Host, listed: number): boolean {
   return false;
 }
 
-function findAll(work: Work, host: Host, listed: number, isFound: (one: Running) => boolean): void {
+function findAll(work: Work, host: Host, listed: number, isFound: (one: AttemptId) => boolean): void {
   for (const instance of [...host.missing]) {
     const entry = work.state.instances.get(instance) as Entry;
     if (!isFound({ instance, attempt: attemptOf(entry) })) continue;
@@ -49,9 +50,9 @@ function findAll(work: Work, host: Host, listed: number, isFound: (one: Running)
 }
 
 /** What should be on a host, and is not among what its compute says to be there. */
-export function expectedOn(work: Work, host: Host, running: readonly Running[]): Running[] {
+export function expectedOn(work: Work, host: Host, running: readonly AttemptId[]): AttemptId[] {
   const there = new Set(running.map(attemptKey));
-  const expected: Running[] = [];
+  const expected: AttemptId[] = [];
   for (const instance of host.here) {
     const entry = activeOn(work, host, instance);
     if (entry === undefined) continue;

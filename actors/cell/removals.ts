@@ -4,6 +4,7 @@
 import { type RemovalContext, type RemovalEvent, type RemovalState, removal } from '../../machines/removal.ts';
 import { begin, revive, step } from '../../machines/step.ts';
 import type { Address } from '../actor.ts';
+import { attemptKey } from '../attempts.ts';
 import { Table } from '../table.ts';
 
 type RemovalSnapshot = ReturnType<typeof begin<typeof removal>>['snapshot'];
@@ -60,7 +61,7 @@ export function removalKey({
   attempt,
   final,
 }: Pick<RemovalContext, 'instance' | 'attempt' | 'final'>): string {
-  return final ? finalKey(instance) : `${instance} ${attempt}`;
+  return final ? finalKey(instance) : attemptKey({ instance, attempt });
 }
 
 export const finalKey = (instance: string): string => `${instance} final`;

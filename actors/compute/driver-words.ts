@@ -1,12 +1,13 @@
 // What the driver of the host says, and what its cell is told of it.
 
+import { attemptKey } from '../attempts.ts';
 import { waitMs } from '../builds.ts';
 import type { DriverAnswer } from '../messages/compute.ts';
 import { wakeId } from '../wakes.ts';
 import { areManyMissing, whatRuns } from './missing.ts';
 import { answer, beginDestroying, buildsOf, end, RETRY_WAKE, sayDestroyed, sayTrouble } from './orders.ts';
 import { enter, present, tell } from './presence.ts';
-import { keyOf, newJob, type Work } from './state.ts';
+import { newJob, type Work } from './state.ts';
 import { inventoryRead } from './tree.ts';
 
 export function driverSaid(work: Work, said: DriverAnswer): void {
@@ -17,7 +18,7 @@ export function driverSaid(work: Work, said: DriverAnswer): void {
     state.providers = said.providers;
     state.measures = said.measures ?? false;
     for (const { instance, attempt } of said.running) {
-      const key = keyOf(instance, attempt);
+      const key = attemptKey({ instance, attempt });
       // It was told to destroy it while the driver looked: what was seen may be gone by now.
       if (state.jobs.has(key) || state.outcomes.has(key)) continue;
       // An earlier life may have told this driver to build it, and not have heard what came of it.
@@ -48,7 +49,7 @@ export function driverSaid(work: Work, said: DriverAnswer): void {
     return turn.send(said.to, { type: 'declined', ask: said.ask, code: 'driver-failed', reason: said.reason });
   }
   const { instance, attempt } = said;
-  const key = keyOf(instance, attempt);
+  const key = attemptKey(said);
   const job = state.jobs.get(key);
   const one = job ?? state.outcomes.get(key);
   const ofBuild = said.type !== 'driver-destroyed' && said.type !== 'destroy-failed';

@@ -1,10 +1,11 @@
 // What was built on the host and is not there any more. Its driver is asked by and by what it has, and when the cell
 // expects what this life of the compute knows nothing of.
 
+import { type AttemptId, attemptKey } from '../attempts.ts';
 import { MAX_MISSING_TOLD } from '../messages/common.ts';
-import { type ComputeState, firstList, type Job, keyOf, newJob, type Running, type Work } from './state.ts';
+import { type ComputeState, firstList, type Job, newJob, type Work } from './state.ts';
 
-const NONE: readonly Running[] = [];
+const NONE: readonly AttemptId[] = [];
 
 export function askWhatRuns({ settings: { own, toDriver }, state, turn }: Work): void {
   state.lists += 1;
@@ -12,12 +13,12 @@ export function askWhatRuns({ settings: { own, toDriver }, state, turn }: Work):
 }
 
 /** What was there before the driver was asked, and is not in its answer, is gone; it may be back in a later one. */
-export function whatRuns({ state }: Work, ask: number, running: readonly Running[]): void {
+export function whatRuns({ state }: Work, ask: number, running: readonly AttemptId[]): void {
   // What an earlier life of this compute asked is answered to this one, which takes over its driver where it failed.
   if (ask < state.listed || ask > state.lists) return;
   state.listed = ask;
   state.isAnyMissing = false;
-  const there = new Set(running.map(({ instance, attempt }) => keyOf(instance, attempt)));
+  const there = new Set(running.map(attemptKey));
   for (const [key, job] of state.jobs) {
     if (!isToBeThere(job) || there.has(key)) job.isMissing = false;
     else if (job.lists < ask) job.isMissing = true;
@@ -28,7 +29,7 @@ export function whatRuns({ state }: Work, ask: number, running: readonly Running
 export const hasLooked = ({ incarnation, listed }: ComputeState): boolean => listed > firstList(incarnation);
 
 /** Of very many, others each time: in the end all are told, also where some are not the cell's. */
-export function missingNow(state: ComputeState): readonly Running[] {
+export function missingNow(state: ComputeState): readonly AttemptId[] {
   const missing = allMissing(state);
   const from = missing.length > MAX_MISSING_TOLD ? state.missingTold % missing.length : 0;
   state.missingTold = from + MAX_MISSING_TOLD;
@@ -39,17 +40,17 @@ export function missingNow(state: ComputeState): readonly Running[] {
 /** Whether a heartbeat may not have room for all: the cell takes none as found because it is not among those told. */
 export const areManyMissing = (state: ComputeState): boolean => allMissing(state).length >= MAX_MISSING_TOLD;
 
-function allMissing({ isAnyMissing, jobs }: ComputeState): readonly Running[] {
+function allMissing({ isAnyMissing, jobs }: ComputeState): readonly AttemptId[] {
   return isAnyMissing ? [...jobs.values()].filter((job) => job.isMissing === true && isToBeThere(job)) : NONE;
 }
 
 /** What the cell expects may have been built by an earlier life after this one had asked the driver what runs. */
-export function expect(work: Work, expected: readonly Running[]): void {
+export function expect(work: Work, expected: readonly AttemptId[]): void {
   const { state } = work;
   const { jobs, outcomes } = state;
   let isAnyNew = false;
   for (const one of expected) {
-    const key = keyOf(one.instance, one.attempt);
+    const key = attemptKey(one);
     if (jobs.has(key) || outcomes.has(key)) continue;
     const job = newJob(state, one, 'found', { builds: 0 });
     job.isMissing = null;

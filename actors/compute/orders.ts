@@ -1,9 +1,10 @@
 // The orders of a cell: what is to be built on the host and what is to go, and what is remembered of what is over.
 
 import type { Address } from '../actor.ts';
+import { type AttemptId, attemptKey } from '../attempts.ts';
 import type { ComputeBuild } from '../messages/compute.ts';
 import { wakeId } from '../wakes.ts';
-import { type ComputeState, type Job, keyOf, newJob, type Outcome, type Running, type Work } from './state.ts';
+import { type ComputeState, type Job, newJob, type Outcome, type Work } from './state.ts';
 
 export const RETRY_WAKE = 'retry';
 
@@ -18,7 +19,7 @@ export function build(work: Work, order: ComputeBuild, from: Address): void {
   // An order for another life is not refused: the cell gives it again to this one, and a refusal could overtake it.
   if (order.incarnation !== state.incarnation) return;
   const { instance, attempt } = order;
-  const key = keyOf(instance, attempt);
+  const key = attemptKey(order);
   const outcome = outcomeOf(work, key);
   if (outcome !== undefined) return answer(work, instance, attempt, outcome, from);
   const job = state.jobs.get(key);
@@ -65,7 +66,7 @@ export function sayTrouble(
 
 export function sayDestroyed(
   { settings: { host }, state: { incarnation }, turn }: Work,
-  of: Running,
+  of: AttemptId,
   to: Address,
 ): void {
   turn.send(to, { type: 'destroyed', host, instance: of.instance, attempt: of.attempt, incarnation });
@@ -74,7 +75,7 @@ export function sayDestroyed(
 export function destroy(work: Work, instance: string, attempt: number, from: Address): void {
   const { settings, state, turn } = work;
   const { toDriver } = settings;
-  const key = keyOf(instance, attempt);
+  const key = attemptKey({ instance, attempt });
   const outcome = outcomeOf(work, key);
   if (outcome !== undefined) {
     remember(work, key, { state: 'destroyed' });
@@ -94,7 +95,7 @@ export function destroy(work: Work, instance: string, attempt: number, from: Add
 export function beginDestroying(work: Work, instance: string, attempt: number, builds: number): void {
   const { settings, state, turn } = work;
   const { toDriver } = settings;
-  state.jobs.set(keyOf(instance, attempt), newJob(state, { instance, attempt }, 'destroying', { builds }));
+  state.jobs.set(attemptKey({ instance, attempt }), newJob(state, { instance, attempt }, 'destroying', { builds }));
   turn.send(toDriver, { type: 'destroy', instance, attempt });
 }
 

@@ -1,6 +1,7 @@
 // What a compute knows, in one life.
 
 import type { Address, SteadyTime, Turn } from '../actor.ts';
+import type { AttemptId } from '../attempts.ts';
 import type { Metrics } from '../messages/common.ts';
 import type { ComputeBuild } from '../messages/compute.ts';
 import type { ProviderSpec } from '../messages/placement.ts';
@@ -22,14 +23,8 @@ export interface Ended {
   builds: number;
 }
 
-/** An attempt that is on the host. */
-export interface Running {
-  readonly instance: string;
-  readonly attempt: number;
-}
-
 /** An attempt on this host. `found` was there when the compute started: the driver knows what it is. */
-export interface Job extends Running {
+export interface Job extends AttemptId {
   state: 'found' | 'building' | 'built' | 'destroying';
   /** The order, to give it to the driver again; absent for what was found. */
   order: ComputeBuild | null;
@@ -97,19 +92,17 @@ export interface Work {
   readonly turn: Turn<never>;
 }
 
-export const keyOf = (instance: string, attempt: number): string => `${instance} ${attempt}`;
-
 /** What was just found, ordered or built. */
 export function newJob(
   { lists }: ComputeState,
-  { instance, attempt }: Running,
+  { instance, attempt }: AttemptId,
   state: Job['state'],
   { builds, order = null }: { builds: number; order?: ComputeBuild | null },
 ): Job {
   return { instance, attempt, state, order, repeats: 0, asked: 0, builds, trouble: null, lists, isMissing: false };
 }
 
-export function running({ state }: Work): Running[] {
+export function running({ state }: Work): AttemptId[] {
   const there = [...state.jobs.values()].filter(({ isMissing }) => isMissing === false);
   return there.map(({ instance, attempt }) => ({ instance, attempt }));
 }

@@ -1,7 +1,7 @@
 // Compares what was seen in one look, and says what does not add up and whose obligation it is. Pure. A finding of one
 // look may be nothing but a step under way: only what is found twice, with a pause in between, counts.
 
-import { attemptKey } from '../../actors/cell/hosts.ts';
+import { attemptKey } from '../../actors/attempts.ts';
 import { accountsOf, never } from './accounts.ts';
 import { capacityDifferences } from './capacity.ts';
 import type { Account, Difference } from './differences.ts';
