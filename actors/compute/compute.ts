@@ -14,7 +14,7 @@ import { driverSaid } from './driver-words.ts';
 import { expect } from './missing.ts';
 import { type ComputeOptions, DEFAULTS } from './options.ts';
 import { build, destroy, retry } from './orders.ts';
-import { comeUp, enter, present, retire, tell } from './presence.ts';
+import { comeUp, enter, presentItself, retire, tell } from './presence.ts';
 import { type ComputeState, newLife, running, type Settings, type Work } from './state.ts';
 import { firstLook, treeHeard, treeWithdrawn } from './tree.ts';
 
@@ -44,7 +44,7 @@ function receive(work: Work, message: ComputeMessage | Wake, from: Address): voi
       return enter(work, 'up');
     case 'who-are-you':
       if (message.incarnation !== undefined && message.incarnation !== state.incarnation) return;
-      if (state.phase === 'greeting' || state.phase === 'up') present(work, message.challenge);
+      if (state.phase === 'greeting' || state.phase === 'up') presentItself(work, message.challenge);
       return;
     case 'list-instances':
       if (state.phase === 'retired') return;

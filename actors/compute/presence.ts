@@ -26,7 +26,7 @@ export function comeUp(work: Work): void {
       awaited = tellTree(work);
       break;
     case 'greeting':
-      present(work);
+      presentItself(work);
       break;
     case 'up':
       turn.send(toCell, {
@@ -73,7 +73,7 @@ export function retire({ settings: { cell, host }, state, turn }: Work): void {
   });
 }
 
-export function present(work: Work, challenge?: number): void {
+export function presentItself(work: Work, challenge?: number): void {
   const { host, toCell } = work.settings;
   const { incarnation, listed } = work.state;
   const provider = (work.state.providers[0] as ProviderSpec).id;
