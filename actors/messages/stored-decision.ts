@@ -44,6 +44,14 @@ export const MAX_MESSAGE_LENGTH = 240;
 
 export const DecisionText = Type.String({ maxLength: MAX_DECISION_LENGTH });
 
+/** Of some of several instances: how many, of how many, on how many hosts; then names, with a number for each. */
+const ForSome = Type.Tuple([
+  Type.Integer(),
+  Type.Integer(),
+  Type.Integer(),
+  Type.Array(Type.Tuple([Type.String(), Type.Integer()])),
+]);
+
 /** A record as it is kept: a `Decision` in few letters, with places as `cell/host`, and without what is empty and may be. */
 export const StoredDecision = Type.Object({
   /** The version. */
@@ -71,35 +79,14 @@ export const StoredDecision = Type.Object({
   y: Type.Optional(Type.Array(Type.String())),
   /** The other names of it: the kind and the name. */
   z: Type.Optional(Type.Array(Type.Tuple([UnknownName.properties.kind, Type.String()]))),
-  /** `room`: instances, of how many, on how many hosts; then the places of those that are named, and for how many each. */
-  p: Type.Optional(
-    Type.Tuple([
-      Type.Integer(),
-      Type.Integer(),
-      Type.Integer(),
-      Type.Array(Type.Tuple([Type.String(), Type.Integer()])),
-    ]),
-  ),
   /** `like` of those. */
   like: Type.Optional(LikeNames),
-  /** `runsOut`: instances, of how many, on how many hosts; then the classes, and on how many of the hosts each runs out. */
-  out: Type.Optional(
-    Type.Tuple([
-      Type.Integer(),
-      Type.Integer(),
-      Type.Integer(),
-      Type.Array(Type.Tuple([Type.String(), Type.Integer()])),
-    ]),
-  ),
+  /** `room`: the places of the hosts that are named, and for how many each. */
+  p: Type.Optional(ForSome),
+  /** `runsOut`: the classes, and on how many of the hosts each runs out. */
+  out: Type.Optional(ForSome),
   /** The same of its `rules`, by their codes. */
-  rules: Type.Optional(
-    Type.Tuple([
-      Type.Integer(),
-      Type.Integer(),
-      Type.Integer(),
-      Type.Array(Type.Tuple([Type.String(), Type.Integer()])),
-    ]),
-  ),
+  rules: Type.Optional(ForSome),
   /** `tooLarge`: the class, how much of it is asked for, and the most that a host can give; then 1 where that is of one provider. */
   large: Type.Optional(
     Type.Array(
@@ -323,16 +310,9 @@ function storedReason({ code, about = '', hosts, nearest }: RefusedHosts): Store
 function runsOutFields({ instances, of, hosts, classes, rules = [] }: Told<RunsOut>): string[] {
   const field = (name: 'out' | 'rules', some: readonly (readonly [string, number])[]) =>
     some.length === 0 ? [] : [`"${name}":${JSON.stringify([instances, of, hosts, some])}`];
-  return [
-    ...field(
-      'out',
-      classes.map((one) => [one.about, one.hosts]),
-    ),
-    ...field(
-      'rules',
-      rules.map((one) => [one.code, one.hosts]),
-    ),
-  ];
+  const byClasses = classes.map((one) => [one.about, one.hosts] as const);
+  const byRules = rules.map((one) => [one.code, one.hosts] as const);
+  return [...field('out', byClasses), ...field('rules', byRules)];
 }
 
 function heldFields(told: Told<GroupHeld>): string[] {
