@@ -4,6 +4,7 @@ import { type ComputeServiceEvent, type ComputeServiceState, computeService } fr
 import { begin, type Effect, revive, step } from '../../machines/step.ts';
 import type { SteadyTime } from '../actor.ts';
 import { type AttemptId, attemptKey } from '../attempts.ts';
+import { firstListed } from '../count-words.ts';
 import { afterFailure, afterSuccess } from '../failure-memory.ts';
 import { disabledWords } from '../host-words.ts';
 import type { FailureMemory, HostState, HostStats } from '../messages/scheduler.ts';
@@ -194,8 +195,7 @@ function fencedWords({ clearing, service }: Host): string {
   const stated = 'an operator has stated that nothing runs there';
   if (clearing.length === 0) return `${stated}; it comes back when its compute is started anew${then}`;
   const named = clearing.slice(0, MOST_NAMED).map(({ instance, attempt }) => `${instance} attempt ${attempt}`);
-  const more = clearing.length > MOST_NAMED ? ` and ${clearing.length - MOST_NAMED} more` : '';
-  return `${stated}, and its compute, started anew, has ${named.join(', ')}${more}: it comes back when they are destroyed${then}`;
+  return `${stated}, and its compute, started anew, has ${firstListed(named, clearing.length)}: it comes back when they are destroyed${then}`;
 }
 
 /** Takes note of what came of a build on a host, for or against it. */

@@ -1,6 +1,7 @@
 // What would let a request fit: one change at a time, with how many hosts it would fit then. The codes are stable.
 
 import Type, { type Static } from 'typebox';
+import { firstListed, howMany } from '../count-words.ts';
 
 /** `without-not-member-of`: of an aggregate that is avoided or kept for others, where it is not known which. */
 export type AdviceCode =
@@ -112,14 +113,7 @@ const SOME = 3;
 
 /** `'web', 'db', 'cache' and 2 more`. */
 export function someOf(names: readonly string[]): string {
-  const more = names.length > SOME ? ` and ${names.length - SOME} more` : '';
-  return `${quoted(names.slice(0, SOME).join(', '))}${more}`;
-}
-
-/** `c1/h1, c1/h2 and 4 more`. */
-export function firstOf(told: readonly string[], all: number): string {
-  const more = all - told.length;
-  return `${told.join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
+  return firstListed(names.slice(0, SOME).map(quoted), names.length);
 }
 
 /** `it would fit on 9 hosts if they were empty, such as c1/h1, c1/h2`; `with c1/h4 empty, all 12 instances would fit`. */
@@ -135,7 +129,7 @@ function emptyWords(fits: string, who: string, { hosts, needed, named: told = []
 /** `aggregates rack-1, rack-2 and 5 more`, with the filter itself where that limits some of the hosts. */
 function limitersWords({ about, aggregates = [], needed, own }: Advice): string {
   const all = needed ?? aggregates.length;
-  const told = `${all === 1 ? 'aggregate' : 'aggregates'} ${firstOf(aggregates, all)}`;
+  const told = `${all === 1 ? 'aggregate' : 'aggregates'} ${firstListed(aggregates, all)}`;
   return own === true ? `filter '${about}', and ${told},` : told;
 }
 
@@ -162,7 +156,7 @@ function silentWords({ silentCells = [], silentShards = [], silent }: Advice): s
   const which =
     told.length === 1
       ? `${told.join()}, which is silent`
-      : `those that are silent: ${firstOf(told.slice(0, SOME), silent ?? told.length)}`;
+      : `those that are silent: ${firstListed(told.slice(0, SOME), silent ?? told.length)}`;
   return `, but not without hosts of ${which}`;
 }
 
@@ -181,13 +175,13 @@ function thenWords({ disabled, setAside, asideUntil = 0, needed = 1 }: Advice, t
 export function othersWords(traits: readonly string[] | undefined): string {
   return traits === undefined
     ? 'other projects'
-    : `requests that require ${firstOf(traits.slice(0, SOME), traits.length)}`;
+    : `requests that require ${firstListed(traits.slice(0, SOME), traits.length)}`;
 }
 
 function changeWords(advice: Advice, till: (at: number) => string): string {
   const { code, group = '', about = '', from = 0, to = 0, hosts, instances, partly, until, host, failed } = advice;
   const { needed, named: told = [], instancesTogether, groups } = advice;
-  const many = `${hosts} ${hosts === 1 ? 'host' : 'hosts'}`;
+  const many = howMany(hosts, 'host');
   const least = partly === true ? 'at least ' : '';
   const all = instances ?? instancesTogether ?? 1;
   const who = all === 1 ? 'it' : all === 2 ? 'both instances' : `all ${all} instances`;
@@ -250,13 +244,13 @@ function changeWords(advice: Advice, till: (at: number) => string): string {
     case 'without-isolation':
       return `if groups might share a provider, ${fits}`;
     case 'fewer-instances':
-      return `${to} ${to === 1 ? 'instance' : 'instances'} instead of ${from} would fit`;
+      return `${howMany(to, 'instance')} instead of ${from} would fit`;
     case 'ask-again':
       return `asked for again, ${who} would have ${many} to try that ${hosts === 1 ? 'fits' : 'fit'} as far as is known`;
     case 'with-wait':
       return `with \`wait\` ${who} would be tried again when room comes free: ${least}${many} had none left when claimed`;
     case 'more-alternates':
-      return `with ${to} ${to === 1 ? 'alternate' : 'alternates'} instead of ${from === 0 ? 'none' : from} it would have had ${moreHosts(hosts)} of cell ${about} to try`;
+      return `with ${howMany(to, 'alternate')} instead of ${from === 0 ? 'none' : from} it would have had ${moreHosts(hosts)} of cell ${about} to try`;
     case 'another-cell':
       return `outside cell ${about} it would have had ${many} to go to`;
     case 'host-state': {
@@ -267,7 +261,7 @@ function changeWords(advice: Advice, till: (at: number) => string): string {
       const first = hosts === 1 ? when : until === undefined ? '' : `, the first${when},`;
       if (needed !== undefined && told.length > 0) {
         const some = needed === hosts ? many : `${needed} of ${least}${many}`;
-        return `with ${some} ${are} (${firstOf(told, needed)})${first} ${who} would fit`;
+        return `with ${some} ${are} (${firstListed(told, needed)})${first} ${who} would fit`;
       }
       if (host === undefined)
         return `with ${instances === undefined ? least : ''}${many} ${are}${first} ${who} would fit`;

@@ -2,6 +2,7 @@
 // back, so that a claim may say how many there may be, and told with the use of the root. What callers of the Placement API
 // hold for consumers of their own is none.
 
+import { howMany } from '../count-words.ts';
 import type { Claim, Refusal } from '../messages/placement.ts';
 import { OF_NO_BUILD } from '../messages/placement.ts';
 import type { Consumers, Held } from './consumers.ts';
@@ -64,6 +65,6 @@ export function refusalOfTenants(
   const others = root.tenants - own.length;
   if (others < maxInstances) return null;
   const { id: provider, name } = root.spec;
-  const message = `host '${name}' has ${others} ${others === 1 ? 'instance' : 'instances'}, and may have ${maxInstances}`;
+  const message = `host '${name}' has ${howMany(others, 'instance')}, and may have ${maxInstances}`;
   return { code: 'too-many-instances', message, provider, short: others + 1 - maxInstances };
 }

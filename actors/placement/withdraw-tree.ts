@@ -1,6 +1,7 @@
 // A tree whose host is gone for good goes with all that is in it, unless somebody still holds something there.
 
 import type { Address } from '../actor.ts';
+import { firstListed } from '../count-words.ts';
 import type { WithdrawTree } from '../messages/placement.ts';
 import { holdersOf } from './holders.ts';
 import { inUse, type Provider } from './providers.ts';
@@ -31,8 +32,7 @@ function whyKept(state: PlacementState, root: string): string | null {
   // A change that is not decided yet may use it for somebody who holds nothing there.
   if (holders.length === 0) return `something is held on provider '${root}' or below it`;
   const named = holders.slice(0, MOST_NAMED).map((consumer) => `'${consumer}'`);
-  const more = holders.length > MOST_NAMED ? ` and ${holders.length - MOST_NAMED} more` : '';
-  return `${named.join(', ')}${more} still ${holders.length === 1 ? 'holds' : 'hold'} something there`;
+  return `${firstListed(named, holders.length)} still ${holders.length === 1 ? 'holds' : 'hold'} something there`;
 }
 
 function holdersIn(tree: readonly Provider[]): string[] {

@@ -1,7 +1,8 @@
 // What a request wishes of aggregates, in its own words: the zones and aggregates that it asks for or avoids, and those
 // that are kept for others, each with the conditions of the claim that come from it.
 
-import { type Advice, firstOf, named, othersWords, quoted } from '../messages/advice.ts';
+import { firstListed } from '../count-words.ts';
+import { type Advice, named, othersWords, quoted } from '../messages/advice.ts';
 import type { TreeConditions } from '../messages/common.ts';
 import type { Origins } from '../messages/where.ts';
 import { outsideWords } from '../placement/tree-conditions.ts';
@@ -156,7 +157,7 @@ function ofKnownOrigin({ memberOf = [], notMemberOf = [] }: OnAggregates, origin
   }
   if (confined !== undefined) {
     const list = memberOf[confined] ?? [];
-    const which = firstOf(list.slice(0, MAX_TOLD_APART), list.length);
+    const which = firstListed(list.slice(0, MAX_TOLD_APART), list.length);
     const outside = list.length > MAX_TOLD_APART ? `is in none of the aggregates ${which}` : outsideWords(list);
     const condition: Condition = {
       code: 'not-in-aggregate',

@@ -1,6 +1,7 @@
 // The end of a request that has no host: it is parked, if it may wait, or else the asker is told. Either way it is said why,
 // with what would have let it fit, as far as that is known of the hosts as they stand when it is told.
 
+import { firstListed } from '../count-words.ts';
 import { timeOfDay } from '../host-words.ts';
 import type { Advice } from '../messages/advice.ts';
 import { adviceWords, NO_CHANGE_KNOWN } from '../messages/advice.ts';
@@ -229,8 +230,7 @@ function silenceWords(view: View, { spec, where }: Request): string {
     ...silentShards.filter(mayBeAt).map((shard) => `placement/${shard}`),
   ];
   if (silent.length === 0) return '';
-  const more = silent.length - MAX_SILENT_NAMED;
-  return `; nothing was heard lately of ${silent.slice(0, MAX_SILENT_NAMED).join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
+  return `; nothing was heard lately of ${firstListed(silent.slice(0, MAX_SILENT_NAMED), silent.length)}`;
 }
 
 /** Said before the reason, where some of its instances have a host. */

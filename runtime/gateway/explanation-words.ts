@@ -1,6 +1,7 @@
 // Explanations in words: a line each, in numbers that add up to all hosts. Pure.
 
 import { askingWords } from '../../actors/conductor/words.ts';
+import { howMany } from '../../actors/count-words.ts';
 import { type Advice, adviceWords, NO_CHANGE_KNOWN } from '../../actors/messages/advice.ts';
 import { clipped, type FailureCode } from '../../actors/messages/common.ts';
 import type { Absent, Decision, RefusedHosts, Weighing } from '../../actors/messages/decision.ts';
@@ -227,7 +228,7 @@ export function rankedWords({ members, ...weighing }: Weighing & { members?: num
 export function standingWords(hosts: number, fits: number): string {
   if (hosts === 0) return NO_HOST_KNOWN;
   const refused = hosts - fits;
-  return `of ${hosts} ${hosts === 1 ? 'host' : 'hosts'}, ${fits} ${fits === 1 ? 'fits' : 'fit'} and ${refused} ${refused === 1 ? 'was' : 'were'} refused`;
+  return `of ${howMany(hosts, 'host')}, ${fits} ${fits === 1 ? 'fits' : 'fit'} and ${refused} ${refused === 1 ? 'was' : 'were'} refused`;
 }
 
 /** By how much the nearest host falls short; where room is lacking it is counted in instances. */

@@ -1,5 +1,6 @@
 // Saying why: what stood in the way of a request, on every host that the scheduler knows.
 
+import { howMany } from '../../count-words.ts';
 import { MAX_REASON_LENGTH } from '../../messages/common.ts';
 import { type Absent, OTHER, type RefusedHosts, type RoomForSome } from '../../messages/decision.ts';
 import type { Fleet } from '../ranking/ranking.ts';
@@ -46,7 +47,7 @@ export function whyNoneTogether(
   more: WhyOptions = {},
 ): string {
   const { hosts, fits } = stands;
-  const first = `of ${hostsWords(hosts)}, ${fits} ${fits === 1 ? 'has' : 'have'} room for some`;
+  const first = `of ${howMany(hosts, 'host')}, ${fits} ${fits === 1 ? 'has' : 'have'} room for some`;
   const why =
     fits > 0
       ? whyOf(fleet, request, stands, { ...more, count, first })
@@ -65,18 +66,16 @@ export function whyNoneOf(
   const { hosts, fits } = stands;
   if (hosts === 0) return NO_HOST_KNOWN;
   const first = fits > 0 ? `${fits} ${ofFitting}` : undefined;
-  return `none of ${hostsWords(hosts)}: ${whyOf(fleet, request, stands, { ...more, first })}`;
+  return `none of ${howMany(hosts, 'host')}: ${whyOf(fleet, request, stands, { ...more, first })}`;
 }
 
 /** `room for 3 of 5 instances: c1/h1 (2), c1/h4 (1)`. */
 export function roomWords({ instances, of, hosts, named }: RoomForSome): string {
   const told = named.map((one) => `${one.cell}/${one.host} (${one.instances})`).join(', ');
   const more = hosts - named.length;
-  const others = more > 0 ? ` and ${more} more ${more === 1 ? 'host' : 'hosts'}` : '';
+  const others = more > 0 ? ` and ${howMany(more, 'more host')}` : '';
   return `room for ${instances} of ${of} instances: ${told}${others}`;
 }
-
-const hostsWords = (hosts: number): string => `${hosts} ${hosts === 1 ? 'host' : 'hosts'}`;
 
 /** @param options With what is said first of the hosts that fit, if any do. */
 function whyOf(

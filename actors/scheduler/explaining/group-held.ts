@@ -1,6 +1,7 @@
 // A group that keeps together, and is on a host that takes no more: all that join it have no host until that host is back,
 // or the members are gone. What is said of it names them.
 
+import { howMany, listed } from '../../count-words.ts';
 import { timeOfDay } from '../../host-words.ts';
 import type { Advice } from '../../messages/advice.ts';
 import type { RequestSpec } from '../../messages/common.ts';
@@ -98,8 +99,7 @@ function goneWords(state: string, isAll: boolean, gone: string): string {
 }
 
 function membersWords(members: number, named: readonly string[]): string {
-  if (named.length === 0) return `${members} ${members === 1 ? 'instance' : 'instances'}`;
+  if (named.length === 0) return howMany(members, 'instance');
   const more = members - named.length;
-  const told = more > 0 ? [...named, `${more} more`] : named;
-  return told.length === 1 ? told.join() : `${told.slice(0, -1).join(', ')} and ${told.at(-1)}`;
+  return listed(more > 0 ? [...named, `${more} more`] : named);
 }

@@ -2,6 +2,7 @@
 // which rules and limits let in no more.
 
 import { adjust } from '../../amounts.ts';
+import { listed } from '../../count-words.ts';
 import { effort } from '../../fitting/effort.ts';
 import { leftAfter } from '../../fitting/fit-times.ts';
 import type { RequestSpec } from '../../messages/common.ts';
@@ -87,6 +88,3 @@ export function runsOutWords({ instances, of, hosts, classes, rules = [] }: Runs
   const ends = `${listed(byClasses)} ${byClasses.length === 1 ? 'runs' : 'run'} out ${after}`;
   return byRules.length === 0 ? ends : `${ends}, and ${listed(byRules)} ${lets}`;
 }
-
-const listed = (words: readonly string[]): string =>
-  words.length < 2 ? words.join('') : `${words.slice(0, -1).join(', ')} and ${words.at(-1)}`;

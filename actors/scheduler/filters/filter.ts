@@ -3,6 +3,7 @@
 // hosts are ranked once for each different part, and a host is asked about again only when it has changed, or when the
 // filter says that it will answer something else.
 
+import { howMany } from '../../count-words.ts';
 import { clipped, MAX_REASON_LENGTH } from '../../messages/common.ts';
 import type { Request } from '../request.ts';
 import { partOf, Unreadable } from '../request-parts.ts';
@@ -207,15 +208,13 @@ function fullBy(filter: Filter, host: HostFacts): FilterRefusal | null {
 /** The codes of hosts that have, or build, as many instances as they may. */
 export const FULL_BY_LIMIT: ReadonlySet<string> = new Set(['too-many-instances', 'too-many-builds']);
 
-const instancesIn = (count: number): string => `${count} ${count === 1 ? 'instance' : 'instances'}`;
-
 /** That a host has as many instances as it may. */
 function tooManyInstances(
   { host, stats: { instances } }: HostFacts,
   limit: number,
   aggregate: string | undefined,
 ): FilterRefusal {
-  const message = `host '${host}' has ${instancesIn(instances)}, and may have ${limit}${whoseWords(aggregate)}`;
+  const message = `host '${host}' has ${howMany(instances, 'instance')}, and may have ${limit}${whoseWords(aggregate)}`;
   return bounded({ code: 'too-many-instances', message, short: instances + 1 - limit });
 }
 
@@ -228,7 +227,7 @@ function tooManyBuilds(
   aggregate: string | undefined,
 ): FilterRefusal {
   const whose = whoseWords(aggregate);
-  const message = `host '${host}' is building ${instancesIn(builds)}, and may build ${limit} at one time${whose}`;
+  const message = `host '${host}' is building ${howMany(builds, 'instance')}, and may build ${limit} at one time${whose}`;
   return bounded({ code: 'too-many-builds', message, short: builds + 1 - limit });
 }
 
