@@ -36,7 +36,7 @@ function hostIn(row: Row<(typeof HOST_COLUMNS)[number]>, seen: Names): HostRow {
   const cpu = row.amount('cpu_milli', 'down', 1, MAX_AMOUNT);
   const memory = row.amount('memory_mib', 'down', 0, MAX_AMOUNT);
   const [model = '', ...others] = row.models('model');
-  const gpus = row.whole('gpu', 0, MAX_GPUS, model === '' ? 0 : undefined);
+  const gpus = row.whole('gpu', MAX_GPUS, model === '' ? 0 : undefined);
   if (others.length > 0 || (gpus > 0 && model === '' && row.has('model')))
     throw row.wrong('model', 'the one model of the GPUs');
   // Placement takes no amount of zero.
@@ -79,7 +79,7 @@ export function requestIn(row: Row<(typeof REQUEST_COLUMNS)[number]>, mostGpus: 
   const cpu = row.amount('cpu_milli', 'up', 0, MAX_AMOUNT, 0);
   const memory = row.amount('memory_mib', 'up', 0, MAX_AMOUNT, 0);
   // How many shares of a GPU are asked for is to be said.
-  const gpus = row.whole('num_gpu', 0, mostGpus, row.isEmpty('gpu_milli') ? 0 : undefined);
+  const gpus = row.whole('num_gpu', mostGpus, row.isEmpty('gpu_milli') ? 0 : undefined);
   const milli = gpus === 0 ? 0 : row.amount('gpu_milli', 'up', 1, WHOLE_GPU_MILLI, WHOLE_GPU_MILLI);
   const models = gpus === 0 ? [] : row.models('gpu_spec');
   const resources = { ...(cpu > 0 && { CUSTOM_CPU_MILLI: cpu }), ...(memory > 0 && { MEMORY_MB: memory }) };

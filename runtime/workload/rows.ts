@@ -24,15 +24,14 @@ export interface Row<Column extends string> {
   has(column: Column): boolean;
   /** Whether nothing stands there, or a word for nothing, such as `nan` or `None`. */
   isEmpty(column: Column): boolean;
+  /** A number that is not below `min`, nor above what a number holds exactly. */
+  number(column: Column, min: number): number;
   /**
-   * A number within bounds.
-   * @param max Default: the largest that a number holds exactly.
+   * A whole number from 0 to `max`.
    * @param ifEmpty What it is where nothing stands there; default: that is refused.
    */
-  number(column: Column, min: number, max?: number, ifEmpty?: number): number;
-  /** The same, and whole. */
-  whole(column: Column, min: number, max?: number, ifEmpty?: number): number;
-  /** The same, rounded to whole units, which are within the bounds. */
+  whole(column: Column, max: number, ifEmpty?: number): number;
+  /** A number, rounded to whole units, which are within the bounds; `ifEmpty` as of `whole`. */
   amount(column: Column, rounded: 'up' | 'down', min: number, max: number, ifEmpty?: number): number;
   /**
    * An id in lower case and with hyphens for dots and underscores, not in `seen` yet; added to it.
@@ -198,16 +197,13 @@ function rowOf<Column extends string>(
     has,
     isEmpty,
     wrong,
-    number(column, min, max = Number.MAX_SAFE_INTEGER, ifEmpty = undefined) {
-      if (ifEmpty !== undefined && isEmpty(column)) return ifEmpty;
-      return within(column, numberIn(column), 'number', min, max);
-    },
-    whole(column, min, max = Number.MAX_SAFE_INTEGER, ifEmpty = undefined) {
+    number: (column, min) => within(column, numberIn(column), 'number', min, Number.MAX_SAFE_INTEGER),
+    whole(column, max, ifEmpty) {
       if (ifEmpty !== undefined && isEmpty(column)) return ifEmpty;
       const value = numberIn(column);
-      return within(column, Number.isInteger(value) ? value : Number.NaN, 'whole number', min, max);
+      return within(column, Number.isInteger(value) ? value : Number.NaN, 'whole number', 0, max);
     },
-    amount(column, rounded, min, max, ifEmpty = undefined) {
+    amount(column, rounded, min, max, ifEmpty) {
       if (ifEmpty !== undefined && isEmpty(column)) return ifEmpty;
       const value = numberIn(column);
       const units = rounded === 'up' ? Math.max(0, Math.ceil(value - NOISE)) : Math.floor(value + NOISE);
