@@ -58,9 +58,11 @@ const cell = {
   rememberDeletedMs: anyMs,
 };
 const compute = { heartbeatMs: ms, inventoryEveryMs: ms, patience, rememberEndedMs: anyMs };
-const { name: _, clock: __, onError: ___, ...ofConnection } = NATS_FIELDS;
-const { signal: ____, ...ofServer } = NATS_SERVER_FIELDS;
-const nats = { managed: partly(ofServer), ...ofConnection } satisfies Fields<OptionsOf<'nats'>>;
+/** What the node itself says to its connection and its server is no option of theirs here. */
+const nats = {
+  managed: partly(without(NATS_SERVER_FIELDS, ['signal'])),
+  ...without(NATS_FIELDS, ['name', 'clock', 'onError']),
+} satisfies Fields<OptionsOf<'nats'>>;
 
 const OPTIONS = {
   roles: elsewhere,
@@ -160,6 +162,11 @@ export function checkHeartbeat({ cell: ofCell, compute: ofCompute }: NodeOptions
   if (!roles.some((role) => role.kind === 'cell' && hosts.has(role.cell))) return;
   const why = 'else its hosts, though they are well, count as down';
   throw bad('cell.silentMs', `is ${silentMs}; it must be more than the heartbeat of computes, ${heartbeatMs}: ${why}`);
+}
+
+function without<Of extends object, Name extends keyof Of & string>(of: Of, names: readonly Name[]): Omit<Of, Name> {
+  const left = Object.entries(of).filter(([name]) => !names.includes(name as Name));
+  return Object.fromEntries(left) as Omit<Of, Name>;
 }
 
 /** Absent and undefined are one. */
