@@ -1,7 +1,7 @@
 // Rows of a trace in CSV, read with checks: an error names the file, the line and the column.
 
 import { CsvError, parse } from 'csv-parse/sync';
-import { MalformedError, messageOf } from '../errors.ts';
+import { CellwrightError, MalformedError, messageOf } from '../errors.ts';
 import { readTrace } from './workload.ts';
 
 /** No record of a trace comes near; a quote left open would else swallow the file. */
@@ -15,6 +15,14 @@ const NOISE = 1e-6;
 
 /** Names that rows bear, each with where it stands and how it is written there. */
 export type Names = Map<string, { readonly line: number; readonly written: string }>;
+
+/** A row as the parser tells of it. */
+interface ReadRow {
+  readonly record: Readonly<Record<string, string>>;
+  readonly raw: string;
+  /** The line that it ends in, and what is uneven about it. */
+  readonly info: { readonly lines: number; readonly error?: unknown };
+}
 
 /** A row whose columns are read with checks; each error says where it is. */
 export interface Row<Column extends string> {
@@ -66,6 +74,8 @@ export function readRows<Column extends string, Taken>(
   /** The last line that was read. */
   let lastLine = 0;
   let header: readonly string[] = [];
+  /** What stands where a row has no cell. */
+  let blank: Readonly<Record<string, string | undefined>> = {};
   const columnsOf = (cells: string[]) => {
     const line = lineOfNextRow(text, 0);
     lastLine = line + linesIn(cells.join()) - 1;
@@ -76,50 +86,58 @@ export function readRows<Column extends string, Taken>(
     const twice = columns.find((column) => names.indexOf(column) !== names.lastIndexOf(column));
     if (twice !== undefined) throw wrong(`two columns '${twice}'`, twice);
     header = names;
+    blank = Object.fromEntries(columns.map((column) => [column, names.includes(column) ? '' : optional[column]]));
     return names;
   };
   const notCsv = (why: string, cause?: unknown) => {
     return new MalformedError(`'${file}' is not the CSV it should be: ${why}`, { field: file, cause });
   };
-  let parsed: { record: Partial<Record<Column, string>>; raw: string; info: { lines: number; error?: unknown } }[];
-  try {
-    parsed = parse(text, {
-      bom: true,
-      columns: columnsOf,
-      info: true,
-      max_record_size: MAX_RECORD_CHARACTERS,
-      on_record(record, { lines }) {
-        lastLine = lines;
-        return record;
-      },
-      raw: true,
-      relax_column_count: true,
-      skip_empty_lines: true,
-      trim: true,
-    });
-  } catch (error) {
-    if (error instanceof MalformedError) throw error;
-    const fault = faultOfRow(error);
-    const why = fault === null ? messageOf(error) : `${fault}, in line ${lineOfNextRow(text, lastLine)}`;
-    throw notCsv(why, error);
-  }
   const has = (column: string) => header.includes(column);
-  const blank = Object.fromEntries(columns.map((column) => [column, has(column) ? '' : optional[column]]));
-  const endsWithLine = text.slice(text.trimEnd().length).includes('\n');
   const all: Taken[] = [];
-  for (const { record, raw, info } of parsed) {
+  /** The row that was read last, which waits until it is known whether the file ends with it. */
+  let read: ReadRow | undefined;
+  const takeRead = (isLast: boolean) => {
+    if (read === undefined) return;
+    const { record, raw, info } = read;
     // What was read of a row begins with the blank lines before it.
     const line = info.lines - linesIn(raw.trim()) + 1;
     const cells = cellsOfUneven(info.error);
     if (cells.slice(header.length).some((cell) => cell !== '')) {
       throw notCsv(`a row has ${cells.length} cells and the header ${header.length}, in line ${line}`);
     }
-    if (!Object.values(record).some((cell) => cell !== '')) continue;
+    if (!Object.values(record).some((cell) => cell !== '')) return;
     const isShort = cells.length < header.length && cells.length > 0;
-    if (isShort && info.lines === lastLine && !endsWithLine) {
+    if (isShort && isLast && !text.slice(text.trimEnd().length).includes('\n')) {
       throw notCsv(`it ends within a row: of ${header.length} cells there are ${cells.length}, in line ${line}`);
     }
     all.push(take(rowOf(file, line, { ...blank, ...record } as Record<Column, string>, has)));
+  };
+  try {
+    parse(text, {
+      bom: true,
+      columns: columnsOf,
+      info: true,
+      max_record_size: MAX_RECORD_CHARACTERS,
+      on_record(row: ReadRow) {
+        takeRead(false);
+        lastLine = row.info.lines;
+        read = row;
+        // The parser keeps no row either.
+        return null;
+      },
+      raw: true,
+      relax_column_count: true,
+      skip_empty_lines: true,
+      trim: true,
+    });
+    takeRead(true);
+  } catch (error) {
+    if (error instanceof CellwrightError) throw error;
+    // What is wrong with the row before comes first.
+    takeRead(false);
+    const fault = faultOfRow(error);
+    const why = fault === null ? messageOf(error) : `${fault}, in line ${lineOfNextRow(text, lastLine)}`;
+    throw notCsv(why, error);
   }
   if (all.length === 0) throw new MalformedError(`'${file}' holds no rows`, { field: file });
   return all;

@@ -493,6 +493,16 @@ test('trace - a row with too many cells, or with which the file ends early, is t
   }
 });
 
+test('trace - of two faults the first in the file is told, whatever they are', async () => {
+  const header = 'sn,cpu_milli,memory_mib,gpu,model\n';
+  for (const [nodes, says] of [
+    [`${header}a,x,1,1,T4\n"b,1,1,1,T4\n`, /nodes\.csv' line 2, column 'cpu_milli'/],
+    [`${header}a,1,1,1,T4,5\nb,x,1,1,T4\n`, /a row has 6 cells and the header 5, in line 2$/],
+  ] as const) {
+    assert.match((await refusalOf({ nodes })).message, says);
+  }
+});
+
 test('trace - what is no text is refused for that, not for the columns that it lacks', () =>
   withTrace(({ nodes, pods }) => {
     for (const [bytes, says] of [
