@@ -124,8 +124,10 @@ function refuseDefaultZone(name: string, zones: Aggregates['zones']): void {
 /** An aggregate that a request may not use. */
 export interface Closed {
   readonly id: string;
-  /** Of one that is open to its project: the traits that the request does not require. */
-  readonly traits?: readonly string[];
+  /** It is kept for other projects. */
+  readonly isOfOthers: boolean;
+  /** Of one that is kept for requests that require some traits: those that the request does not require. */
+  readonly traits: readonly string[];
 }
 
 /**
@@ -138,10 +140,11 @@ export function closedTo(
   required: ReadonlySet<string>,
 ): Closed[] {
   const closed = new Map<string, Closed>();
-  for (const [id, projects] of kept) if (project === undefined || !projects.has(project)) closed.set(id, { id });
-  for (const [id, traits] of reserved) {
-    const lacking = traits.filter((trait) => !required.has(trait));
-    if (lacking.length > 0 && !closed.has(id)) closed.set(id, { id, traits: lacking });
+  for (const [id, projects] of kept)
+    if (project === undefined || !projects.has(project)) closed.set(id, { id, isOfOthers: true, traits: [] });
+  for (const [id, all] of reserved) {
+    const traits = all.filter((trait) => !required.has(trait));
+    if (traits.length > 0) closed.set(id, { id, isOfOthers: closed.has(id), traits });
   }
   return [...closed.values()];
 }

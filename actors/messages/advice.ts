@@ -51,8 +51,10 @@ export const Advice = Type.Object({
   groups: Type.Optional(Type.Array(Type.String())),
   /** The resource class, trait, list of traits, aggregates or instances, instance group or its rule, state of hosts or filter. */
   about: Type.Optional(Type.String()),
-  /** The aggregate `about` is kept for requests that require these traits, not for other projects. */
+  /** The aggregate `about` is kept for requests that require these traits: the first few, and `needed` says how many there are. */
   traits: Type.Optional(Type.Array(Type.String())),
+  /** Beside `traits`: it is kept for other projects, too. */
+  projects: Type.Optional(Type.Literal(true)),
   /** The first few aggregates whose limits the filter `about` keeps to, by their names. */
   aggregates: Type.Optional(Type.Array(Type.String())),
   /** On some of the hosts it is the filter's own limit. */
@@ -83,8 +85,8 @@ export const Advice = Type.Object({
   host: Type.Optional(Type.String()),
   /**
    * Of hosts out of service, where one is not enough: how many are, the first to come back or else those with most room. Of
-   * hosts that would have to be empty for several instances, how many are enough, if that is few. Of `aggregates`, how many
-   * there are, where not all are named.
+   * hosts that would have to be empty for several instances, how many are enough, if that is few. Of `aggregates` and
+   * `traits`, how many there are, where not all are named.
    */
   needed: Type.Optional(Type.Integer()),
   /** The first few of those, as `<cell>/<host>`; of hosts that would have to be empty, the few that would hold most or have fewest instances. */
@@ -109,7 +111,7 @@ export const quoted = (list: string): string => list.replaceAll(/[^, ]+/g, "'$&'
 /** The filters that limit how much a host has. */
 const LIMITS: ReadonlySet<string> = new Set(['instance-limit', 'build-limit']);
 
-const SOME = 3;
+export const SOME = 3;
 
 /** `'web', 'db', 'cache' and 2 more`. */
 export function someOf(names: readonly string[]): string {
@@ -171,11 +173,14 @@ function thenWords({ disabled, setAside, asideUntil = 0, needed = 1 }: Advice, t
   return some.length === 0 ? '' : `, ${some.join(' and ')}, too`;
 }
 
-/** Whom an aggregate is kept for: `requests that require CUSTOM_T`, or other projects where no traits are told. */
-export function othersWords(traits: readonly string[] | undefined): string {
-  return traits === undefined
-    ? 'other projects'
-    : `requests that require ${firstListed(traits.slice(0, SOME), traits.length)}`;
+/**
+ * Whom an aggregate is kept for: `requests that require CUSTOM_T`, `requests of other projects that require CUSTOM_T`, or
+ * other projects where no traits are told.
+ */
+export function othersWords({ traits, projects, needed }: Pick<Advice, 'traits' | 'projects' | 'needed'>): string {
+  if (traits === undefined) return 'other projects';
+  const whose = projects === true ? 'requests of other projects' : 'requests';
+  return `${whose} that require ${firstListed(traits, needed ?? traits.length)}`;
 }
 
 function changeWords(advice: Advice, till: (at: number) => string): string {
@@ -220,7 +225,7 @@ function changeWords(advice: Advice, till: (at: number) => string): string {
     case 'without-avoid-aggregates':
       return `if ${named('aggregate', about)} need not be avoided, ${fits}`;
     case 'without-kept':
-      return `if aggregate ${about}, which is kept for ${othersWords(advice.traits)}, were open to it, ${fits}`;
+      return `if aggregate ${about}, which is kept for ${othersWords(advice)}, were open to it, ${fits}`;
     case 'without-confinement':
       return `if its project were not confined to ${named('aggregate', about)}, ${fits}`;
     case 'without-cells':

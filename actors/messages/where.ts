@@ -22,10 +22,17 @@ export const Origins = Type.Object({
   confined: Type.Optional(Type.Integer({ minimum: 0 })),
   /** Aggregates that are kept for others, of those that the request avoids as well. */
   kept: Type.Optional(Places),
-  /** Of aggregates that are kept for requests which require some traits: those that the request does not. */
+  /**
+   * Of aggregates that are kept for requests which require some traits: those that the request does not; and whether it is
+   * kept for other projects, too.
+   */
   reserved: Type.Optional(
     Type.Array(
-      Type.Object({ place: Type.Integer({ minimum: 0 }), traits: Type.Array(Symbolic, { maxItems: MAX_NAMED }) }),
+      Type.Object({
+        place: Type.Integer({ minimum: 0 }),
+        traits: Type.Array(Symbolic, { maxItems: MAX_NAMED }),
+        projects: Type.Optional(Type.Literal(true)),
+      }),
       { maxItems: 2000 },
     ),
   ),

@@ -2,11 +2,10 @@
 // that are kept for others, each with the conditions of the claim that come from it.
 
 import { firstListed } from '../count-words.ts';
-import { type Advice, named, othersWords, quoted } from '../messages/advice.ts';
+import { type Advice, named, othersWords, quoted, SOME } from '../messages/advice.ts';
 import type { TreeConditions } from '../messages/common.ts';
 import type { Origins } from '../messages/where.ts';
 import { outsideWords } from '../placement/tree-conditions.ts';
-import { present } from '../present.ts';
 import { type Request, rankedPart } from './request.ts';
 
 /** The conditions of a claim on aggregates, and what they come from, where that is known. */
@@ -170,15 +169,21 @@ function ofKnownOrigin({ memberOf = [], notMemberOf = [] }: OnAggregates, origin
   const keptPlaces = new Set(kept);
   const ofOthers = notMemberOf.filter((_, place) => keptPlaces.has(place) || !avoided.has(place));
   const isToldApart = ofOthers.length <= MAX_TOLD_APART;
-  const traitsOf = new Map(reserved.map(({ place, traits }) => [notMemberOf[place], traits]));
+  const keptFor = new Map(
+    reserved.map(({ place, traits, projects }) => {
+      const more = traits.length > SOME ? { needed: traits.length } : {};
+      const told = { traits: traits.slice(0, SOME), ...more, ...(projects === true ? { projects } : {}) };
+      return [notMemberOf[place], told] as const;
+    }),
+  );
   for (const about of ofOthers) {
-    const traits = traitsOf.get(about);
-    const words = `kept for ${othersWords(traits)}`;
+    const told = keptFor.get(about) ?? {};
+    const words = `kept for ${othersWords(told)}`;
     const condition = {
       ...closed(about, `is in aggregate ${about}, which is ${words}`, true),
       about: isToldApart ? `${about} (${words})` : words,
     };
-    found.push({ advice: { code: 'without-kept', about, ...present({ traits }) }, conditions: [condition] });
+    found.push({ advice: { code: 'without-kept', about, ...told }, conditions: [condition] });
   }
   return found;
 }

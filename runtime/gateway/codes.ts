@@ -82,7 +82,7 @@ export const ADVICE_CODES = {
   'without-avoid-zones': 'do not avoid the zones `about`: as few of the list as are enough',
   'without-avoid-aggregates': 'do not avoid the aggregates `about`: as few of the list as are enough',
   'without-kept':
-    'open the aggregate, which is kept for other projects, to the project of the request; with `traits`: it is kept for requests that require these',
+    'open the aggregate, which is kept for other projects, to the project of the request; with `traits`: to requests that do not require these, for it is kept for those that do; with `projects` as well: to both',
   'without-confinement': 'let the project of the request use other hosts than those of the aggregates `about`',
   'without-cells': 'do not insist on the cells',
   'without-avoid-cells': 'do not avoid the cells `about`: as few of the list as are enough',

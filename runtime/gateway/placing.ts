@@ -167,9 +167,12 @@ function conditionsOnAggregates(
   const closedPlaces = close(closed.map(({ id }) => id));
   const kept = closedPlaces.filter((place) => place < avoidedInAll);
   if (kept.length > 0) origins.kept = kept;
-  const reserved = closed.flatMap(({ traits }, n) =>
-    traits === undefined ? [] : [{ place: closedPlaces[n] as number, traits: [...traits] }],
-  );
+  const reserved = closed.flatMap(({ traits, isOfOthers }, n) => {
+    const place = closedPlaces[n] as number;
+    return traits.length === 0
+      ? []
+      : [{ place, traits: [...traits], ...(isOfOthers ? { projects: true as const } : {}) }];
+  });
   if (reserved.length > 0) origins.reserved = reserved;
   const isPlain = places.size === 0 && (memberOf.length === 0 || Object.keys(origins).length === 0);
   return { memberOf, notMemberOf: [...places.keys()], origins: isPlain ? undefined : origins };

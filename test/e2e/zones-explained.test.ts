@@ -123,6 +123,25 @@ test('zones explained - hosts that are kept for requests that require a trait ta
     ['CUSTOM_LICENSE'],
   ));
 
+test('zones explained - of hosts that are kept for other projects and for requests that require a trait, both is said', () =>
+  system(
+    { ours: { projects: ['x'], traits: ['CUSTOM_A', 'CUSTOM_B', 'CUSTOM_C', 'CUSTOM_D', 'CUSTOM_E'] } },
+    [['ours'], ['ours']],
+    async (client) => {
+      const kept = 'kept for requests of other projects that require CUSTOM_A, CUSTOM_B, CUSTOM_C and 2 more';
+      const { words, advice } = await client.fit({ resources: { VCPU: 2 }, project: 'y' });
+      assert.equal(words.slice(1), [
+        `  2 in-avoided-aggregate ours (${kept})`,
+        `if aggregate ours, which is ${kept}, were open to it, it would fit on 2 hosts`,
+      ]);
+      const traits = ['CUSTOM_A', 'CUSTOM_B', 'CUSTOM_C'];
+      assert.equal(advice, [{ code: 'without-kept', about: 'ours', traits, needed: 5, projects: true, hosts: 2 }]);
+      const ofProject = await client.fit({ resources: { VCPU: 2 }, project: 'x', required: traits });
+      assert.match(ofProject.words.join(), /ours, which is kept for requests that require CUSTOM_D, CUSTOM_E, were/);
+    },
+    ['CUSTOM_A', 'CUSTOM_B', 'CUSTOM_C', 'CUSTOM_D', 'CUSTOM_E'],
+  ));
+
 test('zones explained - a project that is confined to its aggregates is given no other host, and told so', () =>
   system({ r1: { projects: ['red'], confines: true } }, [[], []], async (client) => {
     const { words, advice } = await client.fit({ resources: { VCPU: 2 }, project: 'red' });

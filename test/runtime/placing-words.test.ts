@@ -66,13 +66,17 @@ test('placing words - what is kept for requests that require some traits is clos
   const closed = (request: BuildRequest) => {
     const { project, placement } = request;
     const { tree, where } = placingOf(placement, { project, spec: specOf(request) }, aggregates);
-    const reserved = where?.origins?.reserved?.map(({ place, traits }) => [tree?.notMemberOf?.[place], ...traits]);
+    const reserved = where?.origins?.reserved?.map(({ place, traits, projects }) => {
+      const others = projects === true ? ['and for other projects'] : [];
+      return [tree?.notMemberOf?.[place], ...traits, ...others];
+    });
     return { ids: tree?.notMemberOf, reserved };
   };
   const resources = { VCPU: 1 };
   assert.equal(closed({ resources }), {
     ids: ['mine', 'gpu', 'licensed'],
     reserved: [
+      ['mine', 'CUSTOM_GPU', 'and for other projects'],
       ['gpu', 'CUSTOM_GPU'],
       ['licensed', 'CUSTOM_OS', 'CUSTOM_LICENSE'],
     ],
@@ -91,7 +95,8 @@ test('placing words - what is kept for requests that require some traits is clos
     'one of several traits is not required',
   );
   const avoided = placingOf({ avoidAggregates: ['gpu'] }, { spec: NOTHING }, aggregates).where?.origins;
-  assert.equal([avoided?.avoidAggregates, avoided?.kept, avoided?.reserved?.[0]?.place], [[0], [0], 0]);
+  const places = avoided?.reserved?.map(({ place }) => place);
+  assert.equal([avoided?.avoidAggregates, avoided?.kept, places], [[0], [0], [1, 0, 2]]);
 });
 
 test('placing words - a project that is confined to aggregates goes to none but their hosts, and did not ask for that', () => {
