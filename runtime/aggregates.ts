@@ -148,3 +148,13 @@ export function closedTo(
   }
   return [...closed.values()];
 }
+
+/** The aggregates that are kept for requests that require some traits, and are not closed to one. */
+export function openedBy(
+  { reserved }: Aggregates,
+  closed: readonly Closed[],
+): { aggregate: string; traits: string[] }[] {
+  const ids = new Set(closed.map(({ id }) => id));
+  const opened = [...reserved].filter(([id]) => !ids.has(id));
+  return opened.map(([aggregate, traits]) => ({ aggregate, traits: [...traits] }));
+}

@@ -2,7 +2,7 @@
 // placement can check stands in the request spec, as conditions on the tree that serves it.
 
 import Type, { type Static } from 'typebox';
-import { CellHost, MAX_NAMED, Symbolic, Token } from './common.ts';
+import { CellHost, Id, MAX_NAMED, type RequestSpec, Symbolic, Token } from './common.ts';
 
 /** Where in `notMemberOf` of the claim's conditions aggregates stand. */
 const Places = Type.Array(Type.Integer({ minimum: 0 }), { maxItems: 2000 });
@@ -36,6 +36,15 @@ export const Origins = Type.Object({
       { maxItems: 2000 },
     ),
   ),
+  /**
+   * The aggregates that are kept for requests which require some traits, and are open to the request because it requires
+   * all of them: if it required less they would be closed.
+   */
+  opened: Type.Optional(
+    Type.Array(Type.Object({ aggregate: Id, traits: Type.Array(Symbolic, { maxItems: MAX_NAMED }) }), {
+      maxItems: 2000,
+    }),
+  ),
   /** The names of the hosts in `oneOf` of the claim's conditions, and in `noneOf`, in their order. */
   hosts: Type.Optional(Type.Array(CellHost, { maxItems: MAX_NAMED })),
   avoidHosts: Type.Optional(Type.Array(CellHost, { maxItems: MAX_NAMED })),
@@ -63,12 +72,28 @@ export const Where = Type.Object({
 });
 export type Where = Static<typeof Where>;
 
+/** The traits that a request requires, of whatever provider. */
+export function traitsRequired({
+  groups,
+  rootRequired = [],
+}: Pick<RequestSpec, 'groups' | 'rootRequired'>): Set<string> {
+  return new Set([...groups.flatMap(({ required = [] }) => required), ...rootRequired]);
+}
+
 /** Without the names of the hosts that the request names; undefined where that is nothing. */
 export function withoutHostNames(where: Where | undefined): Where | undefined {
   if (where?.origins === undefined) return where;
   const { hosts: _, avoidHosts: __, ...ofAggregates } = where.origins;
   if (Object.keys(ofAggregates).length === 0) return withoutOrigins(where);
   return { ...where, origins: ofAggregates };
+}
+
+/** Without what would be closed to the request if it asked for less: only whoever gives advice on it needs that. */
+export function withoutOpened(where: Where | undefined): Where | undefined {
+  if (where?.origins?.opened === undefined) return where;
+  const { opened: _, ...others } = where.origins;
+  if (Object.keys(others).length === 0) return withoutOrigins(where);
+  return { ...where, origins: others };
 }
 
 /** What the request says itself; undefined where that is nothing. */

@@ -12,7 +12,7 @@ import {
   textOfWeighing,
   type WeighingText,
 } from '../messages/stored-decision.ts';
-import { withoutHostNames } from '../messages/where.ts';
+import { withoutHostNames, withoutOpened } from '../messages/where.ts';
 import { isSoft, keepsTogether } from '../placement/groups.ts';
 import { placementShardOf } from '../routing.ts';
 import type { FurtherHosts } from './explaining/further-hosts.ts';
@@ -214,7 +214,7 @@ export function decided(
   draft.at = at;
   draft.scheduler = scheduler;
   draft.chosen = chosen ?? undefined;
-  draft.where = withFewHostNames(draft.where, chosen === null ? 0 : MAX_HOST_NAMES);
+  draft.where = withFewHostNames(withoutOpened(draft.where), chosen === null ? 0 : MAX_HOST_NAMES);
   draft.alternates = alternates.map(({ host }) => host);
   draft.alternatesAsked = alternates.length < wanted ? wanted : undefined;
   return packDecision(draft);

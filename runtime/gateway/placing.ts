@@ -4,9 +4,9 @@
 import Type, { type Static } from 'typebox';
 import { likeWords, mostLike } from '../../actors/alike.ts';
 import { CellHost, Id, MAX_NAMED, type RequestSpec, Token, type TreeConditions } from '../../actors/messages/common.ts';
-import { type Origins, Where } from '../../actors/messages/where.ts';
+import { type Origins, traitsRequired, Where } from '../../actors/messages/where.ts';
 import { present } from '../../actors/present.ts';
-import { type Aggregates, type Closed, closedTo } from '../aggregates.ts';
+import { type Aggregates, type Closed, closedTo, openedBy } from '../aggregates.ts';
 import { providerId } from '../drivers/naming.ts';
 import { MalformedError } from '../errors.ts';
 
@@ -73,9 +73,11 @@ export function placingOf(
   refuseZones(wishes, aggregates, what);
   const placement = eachOnce(wishes);
   const { hosts, avoidHosts, sameHostAs, differentHostFrom } = placement;
-  const closed = closedTo(aggregates, project, requiredBy(spec));
+  const required = traitsRequired(spec);
+  const closed = closedTo(aggregates, project, required);
   const confined = project === undefined ? undefined : aggregates.confined.get(project);
-  const ofOperator = { closed, confined };
+  const opened = required.size === 0 ? [] : openedBy(aggregates, closed);
+  const ofOperator = { closed, confined, opened };
   const { memberOf, notMemberOf, origins: ofAggregates } = conditionsOnAggregates(placement, ofOperator, aggregates);
   const areHostsNamed = hosts !== undefined || avoidHosts !== undefined;
   const origins = areHostsNamed ? { ...ofAggregates, ...present({ hosts, avoidHosts }) } : ofAggregates;
@@ -107,15 +109,17 @@ function eachOnce(wishes: PlacementRequest): PlacementRequest {
   return Object.fromEntries(lists) as PlacementRequest;
 }
 
-/** The traits that a request requires, of whatever provider. */
-function requiredBy({ groups, rootRequired = [] }: Asking['spec']): ReadonlySet<string> {
-  return new Set([...groups.flatMap(({ required = [] }) => required), ...rootRequired]);
-}
-
 /** The root provider of a host that is named `<cell>/<host>`. */
 function rootOf(named: string): string {
   const [cell, host] = named.split('/') as [string, string];
   return providerId(cell, host, '');
+}
+
+/** What an operator says of aggregates, as it concerns a request. */
+interface OfOperator {
+  readonly closed: readonly Closed[];
+  readonly confined: readonly string[] | undefined;
+  readonly opened: NonNullable<Origins['opened']>;
 }
 
 interface OnAggregates {
@@ -131,7 +135,7 @@ interface OnAggregates {
  */
 function conditionsOnAggregates(
   { zones, avoidZones, aggregates: wanted, avoidAggregates }: PlacementRequest,
-  { closed, confined }: { readonly closed: readonly Closed[]; readonly confined: readonly string[] | undefined },
+  { closed, confined, opened }: OfOperator,
   aggregates: Aggregates,
 ): OnAggregates {
   const { defaultZone } = aggregates;
@@ -174,7 +178,9 @@ function conditionsOnAggregates(
       : [{ place, traits: [...traits], ...(isOfOthers ? { projects: true as const } : {}) }];
   });
   if (reserved.length > 0) origins.reserved = reserved;
-  const isPlain = places.size === 0 && (memberOf.length === 0 || Object.keys(origins).length === 0);
+  if (opened.length > 0) origins.opened = opened;
+  const isNothing = memberOf.length === 0 && opened.length === 0;
+  const isPlain = places.size === 0 && (isNothing || Object.keys(origins).length === 0);
   return { memberOf, notMemberOf: [...places.keys()], origins: isPlain ? undefined : origins };
 }
 

@@ -174,8 +174,16 @@ function changesOf(asked: Asked, fleet: Fleet): Changed[] {
           : { ...said, avoidAggregates: [...avoidAggregates] },
       ),
     );
-  for (const [n, about] of (said?.kept ?? []).entries())
-    add({ code: 'without-kept', about }, withSaid({ ...said, kept: but(said?.kept, n) }));
+  if (said !== undefined) {
+    const { kept, reserved, confined } = said;
+    // What is kept for others in both ways is open when it is kept in neither.
+    for (const about of new Set([...kept, ...Object.keys(reserved)])) {
+      const others = kept.filter((id) => id !== about);
+      add({ code: 'without-kept', about }, withSaid({ ...said, kept: others, reserved: lacking(reserved, about) }));
+    }
+    if (confined.length > 0)
+      add({ code: 'without-confinement', about: confined.join(', ') }, withSaid({ ...said, confined: [] }));
+  }
   if (tree.oneOf !== undefined) add({ code: 'without-hosts' }, withSpec({ tree: lacking(tree, 'oneOf') }));
   if (tree.noneOf !== undefined) {
     const { noneOf } = tree;
@@ -324,6 +332,14 @@ function assertFewest(change: Changed, one: Advice, holds: (changed: Asked) => b
 const lacksPerHost = (advice: readonly Advice[], least: number | undefined) =>
   least !== undefined && !advice.some(({ code }) => code === 'more-per-host');
 
+/** The traits that a request would need for an aggregate that is kept for others, and whether it is of other projects. */
+function whomKeptFor({ spec, said }: Asked, id = ''): [string[] | undefined, true | undefined] {
+  const { kept = [], reserved = {} } = said ?? {};
+  const required = [...(spec.rootRequired ?? []), ...spec.groups.flatMap((group) => group.required ?? [])];
+  const lacking = [...new Set(reserved[id])].filter((trait) => !required.includes(trait));
+  return lacking.length === 0 ? [undefined, undefined] : [lacking, kept.includes(id) ? true : undefined];
+}
+
 const wordsOf = (advice: Advice) => adviceWords(advice, String);
 
 test('scheduler - of one instance, what is told is so, and what would help is told', () => {
@@ -394,6 +410,7 @@ test('scheduler - of one instance, what is told is so, and what would help is to
         assert.is(fittingHosts(changed, fleet).length, one.hosts, `${wordsOf(one)} ${about()}`);
         continue;
       }
+      if (one.code === 'without-kept') assert.equal([one.traits, one.projects], whomKeptFor(asked, one.about), about());
       const change = changeOf(changes, one);
       assert.ok(change, `${wordsOf(one)} ${about()}`);
       assert.is(fittingHosts(change.asked, change.fleet).length, one.hosts, `${wordsOf(one)} ${about()}`);

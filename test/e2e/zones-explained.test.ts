@@ -123,6 +123,33 @@ test('zones explained - hosts that are kept for requests that require a trait ta
     ['CUSTOM_LICENSE'],
   ));
 
+test('zones explained - to ask for less is not advised where hosts that are kept for the trait would then be closed', () => {
+  const driver = ({ cell, host }: { cell: string; host: string }) => {
+    const quick = quickDriver(cell, host);
+    const gpu = { name: `${host}-gpu`, inventories: { VGPU: { total: 1 } }, traits: ['CUSTOM_GPU'] };
+    const inventory = async () => {
+      return { ...(await quick.inventory()), aggregates: host === 'h3' ? [] : ['gpus'], children: [gpu] };
+    };
+    return { ...quick, inventory } satisfies Driver;
+  };
+  const aggregates = { gpus: { traits: ['CUSTOM_GPU'] } };
+  const options = { hosts: { c1: ['h1', 'h2', 'h3'] }, aggregates, driver, scheduler: { warmUpMs: 50 } };
+  return inMemory(options, async ({ client }) => {
+    const groups = [{ name: 'gpu', resources: { VGPU: 1 }, required: ['CUSTOM_GPU'] }];
+    const request = { resources: { VCPU: 1 }, groups };
+    const fits = async () => (await client.fit(request)).fits;
+    await eventually('all hosts are known', async () => (await fits()) === 3);
+    await client.build({ id: 'a', count: 3, ...request });
+    await eventually('all GPUs are taken', async () => (await fits()) === 0);
+    const { advice } = await client.fit(request);
+    assert.equal(
+      advice.filter(({ code }) => code.startsWith('without')),
+      [{ code: 'without-group', group: 'gpu', hosts: 1 }],
+    );
+    assert.is((await client.fit({ resources: { VCPU: 1 } })).fits, 1);
+  });
+});
+
 test('zones explained - of hosts that are kept for other projects and for requests that require a trait, both is said', () =>
   system(
     { ours: { projects: ['x'], traits: ['CUSTOM_A', 'CUSTOM_B', 'CUSTOM_C', 'CUSTOM_D', 'CUSTOM_E'] } },

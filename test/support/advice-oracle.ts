@@ -9,7 +9,7 @@ import { emptyView, learnProvider, type View } from '../../actors/scheduler/view
 import { learnHost } from '../../actors/scheduler/view/view-hosts.ts';
 import { aggregatesOf } from '../../runtime/aggregates.ts';
 import { type PlacementRequest, placingOf } from '../../runtime/gateway/placing.ts';
-import type { Random } from '../../runtime/random.ts';
+import { type Random, seededRandom } from '../../runtime/random.ts';
 
 interface Node {
   readonly id: string;
@@ -48,6 +48,10 @@ export interface Asked {
 export interface Said extends Pick<PlacementRequest, 'zones' | 'avoidZones' | 'aggregates' | 'avoidAggregates'> {
   /** The aggregates that are kept for other projects. */
   readonly kept: readonly string[];
+  /** Those that are kept for requests that require some traits, and which. */
+  readonly reserved: Readonly<Record<string, readonly string[]>>;
+  /** Those that its project is confined to, if it is to any. */
+  readonly confined: readonly string[];
 }
 
 export const GROUP = '/apart';
@@ -59,27 +63,35 @@ const TRAITS = ['CUSTOM_A', 'CUSTOM_B', 'CUSTOM_C'];
 const AGGREGATES = ['r1', 'r2', 'r3'];
 const ZONES: Readonly<Record<string, readonly string[]>> = { north: ['r1', 'r2'], south: ['r3'] };
 const DEFAULT_ZONE = 'nova';
+const PROJECT = 'mine';
 const STATES: HostState['state'][] = ['up', 'up', 'up', 'up', 'up', 'up', 'up', 'disabled', 'set-aside', 'down'];
 
 /** The request as a scheduler is sent it. */
 export function sentOf({ spec, where, company, said }: Asked): Request {
   if (said === undefined) return { spec, where, company };
-  const { kept, ...placement } = said;
+  const { kept, reserved, confined, ...placement } = said;
   const options = AGGREGATES.map((id) => {
     const zone = Object.keys(ZONES).find((name) => ZONES[name]?.includes(id));
-    return [id, { ...(zone && { zone }), ...(kept.includes(id) ? { projects: ['others'] } : {}) }] as const;
+    const projects = kept.includes(id) ? { projects: ['others'] } : {};
+    const confines = confined.includes(id) ? { projects: [PROJECT, 'others'], confines: true } : {};
+    const traits = reserved[id] === undefined ? {} : { traits: [...reserved[id]] };
+    return [id, { ...(zone && { zone }), ...projects, ...confines, ...traits }] as const;
   });
-  const made = placingOf(placement, { spec }, aggregatesOf(Object.fromEntries(options), DEFAULT_ZONE));
+  const asking = { project: PROJECT, spec };
+  const made = placingOf(placement, asking, aggregatesOf(Object.fromEntries(options), DEFAULT_ZONE));
   return { spec: { ...spec, tree: { ...spec.tree, ...made.tree } }, where: { ...where, ...made.where }, company };
 }
 
 function isWhereSaid(
   { aggregates: ids }: Node,
-  { zones, avoidZones, aggregates, avoidAggregates, kept }: Said,
+  { zones, avoidZones, aggregates, avoidAggregates, kept, reserved, confined }: Said,
+  { groups, rootRequired = [] }: RequestSpec,
 ): boolean {
   const found = Object.keys(ZONES).filter((name) => ZONES[name]?.some((id) => ids.includes(id)));
   const inZones = found.length === 0 ? [DEFAULT_ZONE] : found;
   const isIn = (id: string) => ids.includes(id);
+  const isRequired = (trait: string) =>
+    rootRequired.includes(trait) || groups.some(({ required = [] }) => required.includes(trait));
   const isAsked = (name: string) => zones?.includes(name) === true;
   // With the default zone a host must not be in one that is not asked for, either.
   const isInZones = zones?.includes(DEFAULT_ZONE) === true ? inZones.every(isAsked) : inZones.some(isAsked);
@@ -88,7 +100,9 @@ function isWhereSaid(
     !inZones.some((name) => avoidZones?.includes(name)) &&
     aggregates?.some(isIn) !== false &&
     avoidAggregates?.some(isIn) !== true &&
-    !kept.some(isIn)
+    !kept.some(isIn) &&
+    (confined.length === 0 || confined.some(isIn)) &&
+    Object.entries(reserved).every(([id, traits]) => !isIn(id) || traits.every(isRequired))
   );
 }
 
@@ -100,7 +114,7 @@ export function obstaclesOf({ spec, where, company, said }: Asked, { most }: Fle
   const isOf = (ids: readonly string[]) => ids.some((id) => root.aggregates.includes(id));
   return [
     ...(host.state === 'up' ? [] : ['service-state']),
-    ...(memberOf.every(isOf) && !isOf(notMemberOf) && (said === undefined || isWhereSaid(root, said))
+    ...(memberOf.every(isOf) && !isOf(notMemberOf) && (said === undefined || isWhereSaid(root, said, spec))
       ? []
       : ['aggregates']),
     ...((where?.cells?.includes(host.cell) ?? true) && where?.avoidCells?.includes(host.cell) !== true
@@ -324,11 +338,25 @@ export function drawRequest(random: Random, { hosts }: Fleet): Asked {
     ...(aggregates.length === 0 ? {} : { aggregates }),
     ...(avoidAggregates.length === 0 ? {} : { avoidAggregates }),
     kept: chance(0.3) ? some(AGGREGATES, 0.4) : [],
+    reserved: {},
+    confined: [],
   };
   return {
     spec,
-    ...(isSaid ? { said } : {}),
+    ...(isSaid ? { said: { ...said, ...drawKept(said) } } : {}),
     ...(Object.keys(where).length === 0 ? {} : { where }),
     ...(Object.keys(near).length === 0 && far.length === 0 ? {} : { company: { ...near, far: new Set(far), farFrom } }),
   };
+}
+
+/** By a seed of its own, so that all else that is drawn stays as it is. */
+function drawKept(said: Said): Pick<Said, 'reserved' | 'confined'> {
+  const random = seededRandom(`kept ${JSON.stringify(said)}`);
+  const chance = (share: number) => random.next() < share;
+  const reserved = AGGREGATES.filter(() => chance(0.15)).map((id) => {
+    const traits = TRAITS.filter(() => chance(0.5));
+    return [id, traits.length === 0 ? TRAITS.slice(0, 1) : traits] as const;
+  });
+  const confined = chance(0.1) ? AGGREGATES.filter((id) => chance(0.5) && !said.kept.includes(id)) : [];
+  return { reserved: Object.fromEntries(reserved), confined };
 }

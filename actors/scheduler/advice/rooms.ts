@@ -30,7 +30,7 @@ export interface Refused {
   /** How many more instances it may have, as far as filters limit that; `but` names one that is left out. */
   readonly instancesAllowed: (root: string, but?: string) => number;
   /**
-   * Whether filters of a deployment's own let a host serve a changed request: they may go by what is asked. Absent where
+   * Whether filters of a deployment's own, and what hosts are kept for, let a host serve a changed request. Absent where
    * there are none.
    */
   readonly letBy?: ((spec: RequestSpec, root: string) => boolean) | undefined;

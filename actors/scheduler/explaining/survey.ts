@@ -15,6 +15,7 @@ import {
   type UnknownName,
 } from '../../messages/decision.ts';
 import type { FittingHost } from '../../messages/questions.ts';
+import { traitsRequired } from '../../messages/where.ts';
 import { keepsTogether } from '../../placement/groups.ts';
 import type { Provider } from '../../placement/providers.ts';
 import { present } from '../../present.ts';
@@ -145,7 +146,7 @@ export function surveyOf(
       instancesAllowed: (root, but) => leftOn(rankings, view, request, root, but),
       limits: rankings.limits.map(({ name }) => name),
       limitersOn: (root, name, more) => limitersOn(rankings, view, root, name, more),
-      letBy: letByOwn(rankings, view, request),
+      letBy: letByAll(letByOwn(rankings, view, request), letByTraits(view, request)),
       group: groupSoFar(view, spec),
       mustStay: (root) => hasCompany(view, request, root),
       ...more,
@@ -387,6 +388,29 @@ function letByOwn({ filters }: Rankings, view: View, request: Request): Adviser[
     askedOf.set(spec, asked);
     return refusedBy(asked, factsOf(view, host, treeOf(view, root))) === null;
   };
+}
+
+/** Hosts that are kept for requests which require some traits: one that asks for less may not have them any more. */
+function letByTraits(view: View, { where }: Request): Adviser['letBy'] {
+  const opened = where?.origins?.opened;
+  if (opened === undefined) return undefined;
+  const closedTo = new WeakMap<RequestSpec, readonly string[]>();
+  return (spec, root) => {
+    let closed = closedTo.get(spec);
+    if (closed === undefined) {
+      const required = traitsRequired(spec);
+      closed = opened.filter(({ traits }) => !traits.every((one) => required.has(one))).map((one) => one.aggregate);
+      closedTo.set(spec, closed);
+    }
+    if (closed.length === 0) return true;
+    const aggregates = view.providers.get(root)?.aggregates;
+    return !closed.some((id) => aggregates?.has(id));
+  };
+}
+
+function letByAll(one: Adviser['letBy'], other: Adviser['letBy']): Adviser['letBy'] {
+  if (one === undefined || other === undefined) return one ?? other;
+  return (spec, root) => other(spec, root) && one(spec, root);
 }
 
 /**
