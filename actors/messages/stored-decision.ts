@@ -22,7 +22,7 @@ import {
   withClasses,
 } from './decision.ts';
 import { onNamedOf, StoredOnNamed, storedOnNamed } from './stored-on-named.ts';
-import { Where, withoutHostNames, withoutOrigins } from './where.ts';
+import { Where, withoutClosed, withoutHostNames, withoutOrigins } from './where.ts';
 
 /** The longest record, in characters. A usual one has about 200. */
 export const MAX_DECISION_LENGTH = 4_096;
@@ -189,7 +189,7 @@ function isLong(where: Where | undefined): boolean {
 function withoutLongWhere(whole: DecisionToPack): DecisionToPack {
   if (!isLong(whole.where)) return whole;
   const { where, ...rest } = whole;
-  const kept = [withoutHostNames(where), withoutOrigins(where)].find((one) => !isLong(one));
+  const kept = [withoutHostNames(where), withoutClosed(where), withoutOrigins(where)].find((one) => !isLong(one));
   return kept === undefined ? rest : { ...rest, where: kept };
 }
 

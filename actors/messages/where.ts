@@ -2,6 +2,7 @@
 // placement can check stands in the request spec, as conditions on the tree that serves it.
 
 import Type, { type Static } from 'typebox';
+import { present } from '../present.ts';
 import { CellHost, Id, MAX_NAMED, type RequestSpec, Symbolic, Token } from './common.ts';
 
 /** Where in `notMemberOf` of the claim's conditions aggregates stand. */
@@ -45,6 +46,8 @@ export const Origins = Type.Object({
       maxItems: 2000,
     }),
   ),
+  /** Which aggregates of `notMemberOf` come from what is not told: that was long. */
+  cut: Type.Optional(Type.Literal(true)),
   /** The names of the hosts in `oneOf` of the claim's conditions, and in `noneOf`, in their order. */
   hosts: Type.Optional(Type.Array(CellHost, { maxItems: MAX_NAMED })),
   avoidHosts: Type.Optional(Type.Array(CellHost, { maxItems: MAX_NAMED })),
@@ -86,6 +89,16 @@ export function withoutHostNames(where: Where | undefined): Where | undefined {
   const { hosts: _, avoidHosts: __, ...ofAggregates } = where.origins;
   if (Object.keys(ofAggregates).length === 0) return withoutOrigins(where);
   return { ...where, origins: ofAggregates };
+}
+
+/** Without what may be long: of lists of aggregates it is still known which the request asked for, and what others are. */
+export function withoutClosed(where: Where | undefined): Where | undefined {
+  if (where?.origins === undefined) return where;
+  const { zones, avoidZones, confined } = where.origins;
+  const ofZones = zones && { names: zones.names, ...present({ list: zones.list }) };
+  const ofAvoided = avoidZones?.map(({ name, list }) => ({ name, ...present({ list }) }));
+  const known = present({ zones: ofZones, avoidZones: ofAvoided, confined });
+  return Object.keys(known).length === 0 ? withoutOrigins(where) : { ...where, origins: { ...known, cut: true } };
 }
 
 /** Without what would be closed to the request if it asked for less: only whoever gives advice on it needs that. */

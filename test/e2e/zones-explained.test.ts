@@ -185,6 +185,20 @@ test('zones explained - a project that is confined to its aggregates is given no
     assert.is((await client.ended('blue')).state, 'active');
   }));
 
+test('zones explained - what a project is confined to is not told as asked for, however much is closed to it', () => {
+  const licences = Array.from({ length: 40 }, (_, n) => [`licence-${n}`, { traits: ['CUSTOM_LICENCE_OF_SERVERS'] }]);
+  const aggregates: Options = {
+    r1: { projects: ['x'], confines: true, zone: 'north' },
+    ...Object.fromEntries(licences),
+  };
+  return system(aggregates, [['r1'], ['r1']], async (client) => {
+    await client.build({ id: 'a', resources: { VCPU: 2 }, project: 'x', placement: { zones: ['north'] } });
+    assert.is((await client.ended('a')).state, 'active');
+    const { asked } = await client.explain('a');
+    assert.equal(asked, { resources: { VCPU: 2 }, project: 'x', placement: { zones: ['north'] } });
+  });
+});
+
 test('zones explained - where many aggregates are kept for others, it is told what else would help as well', () => {
   const others = { projects: ['x'] };
   return system({ a: others, b: others, c: others }, [['a'], ['a'], ['b'], ['b'], ['c'], ['c'], []], async (client) => {
