@@ -37,8 +37,8 @@ const MAX_WHERE_LENGTH = 1_024;
 /** How long the names that nothing known carries may be together, in characters: traits may be long, and a name is told whole. */
 const MAX_UNKNOWN_LENGTH = 1_024;
 const MAX_NAME_LENGTH = 64;
-/** An id, and whether what it names is kept for others. */
-const MAX_ABOUT_LENGTH = 96;
+/** An id, and for whom what it names is kept. */
+export const MAX_ABOUT_LENGTH = 160;
 /** Of what was said for people: by a refused claim, by a filter that failed, in advice. */
 export const MAX_MESSAGE_LENGTH = 240;
 

@@ -4,9 +4,13 @@
 import { firstListed } from '../count-words.ts';
 import { type Advice, named, othersWords, quoted, SOME } from '../messages/advice.ts';
 import type { TreeConditions } from '../messages/common.ts';
+import { MAX_ABOUT_LENGTH } from '../messages/stored-decision.ts';
 import type { Origins } from '../messages/where.ts';
 import { outsideWords } from '../placement/tree-conditions.ts';
+import { present } from '../present.ts';
 import { type Request, rankedPart } from './request.ts';
+
+type KeptFor = Pick<Advice, 'traits' | 'projects' | 'needed'>;
 
 /** The conditions of a claim on aggregates, and what they come from, where that is known. */
 export interface OnAggregates extends Pick<TreeConditions, 'memberOf' | 'notMemberOf'> {
@@ -159,7 +163,9 @@ function ofKnownOrigin({ memberOf = [], notMemberOf = [] }: OnAggregates, origin
     const outside = list.length > MAX_TOLD_APART ? `is in none of the aggregates ${which}` : outsideWords(list);
     const condition: Condition = {
       code: 'not-in-aggregate',
-      about: `${which} (to which its project is confined)`,
+      about: withAsMany(list.slice(0, MAX_TOLD_APART), (some) => {
+        return `${firstOf(some, list.length)} (to which its project is confined)`;
+      }),
       words: `${outside}, to which the project of the request is confined`,
       memberOf: list,
     };
@@ -180,15 +186,34 @@ function ofKnownOrigin({ memberOf = [], notMemberOf = [] }: OnAggregates, origin
     }),
   );
   for (const about of ofOthers) {
-    const told = keptFor.get(about) ?? {};
+    const told: KeptFor = keptFor.get(about) ?? {};
     const words = `kept for ${othersWords(told)}`;
     const condition = {
       ...closed(about, `is in aggregate ${about}, which is ${words}`, true),
-      about: isToldApart ? `${about} (${words})` : words,
+      about: aboutKept(told, isToldApart ? about : ''),
     };
     found.push({ advice: { code: 'without-kept', about, ...told }, conditions: [condition] });
   }
   return found;
+}
+
+/** With as many of the names, one at least, as a record has room for. */
+function withAsMany(names: readonly string[], told: (some: readonly string[]) => string): string {
+  let some = names;
+  while (some.length > 1 && told(some).length > MAX_ABOUT_LENGTH) some = some.slice(0, -1);
+  return told(some);
+}
+
+/** Which aggregate is kept, unless that is not told, and for whom, as far as a record has room for it. */
+function aboutKept(told: KeptFor, id: string): string {
+  const aboutWith = (some: KeptFor) => {
+    const words = `kept for ${othersWords(some)}`;
+    return id === '' ? words : `${id} (${words})`;
+  };
+  const { traits, needed = traits?.length, ...others } = told;
+  if (traits === undefined) return aboutWith(told);
+  const about = withAsMany(traits, (some) => aboutWith({ ...others, traits: [...some], ...present({ needed }) }));
+  return about.length <= MAX_ABOUT_LENGTH ? about : aboutWith({ ...others, traits: ['other traits'] });
 }
 
 function askedFor(memberOf: readonly string[]): AggregateWish {

@@ -199,6 +199,35 @@ test('zones explained - what a project is confined to is not told as asked for, 
   });
 });
 
+test('zones explained - of long names a record has as many as there is room for, and always whom hosts are kept for', () => {
+  const [first, second, third, kept] = ['1', '2', '3', '4'].map((last) => `3f0e9c1a-71c4-4d6c-9a0e-d12f6ab5c37${last}`);
+  const long = (name: string) => `CUSTOM_${name}_${'X'.repeat(100)}`;
+  const ofRed = { projects: ['red'], confines: true };
+  const aggregates = {
+    [first as string]: ofRed,
+    [second as string]: ofRed,
+    [third as string]: ofRed,
+    [kept as string]: { traits: [long('A'), 'CUSTOM_B'] },
+  };
+  return system(
+    aggregates,
+    [[kept as string]],
+    async (client) => {
+      const reasonOf = async (id: string, request: object) => {
+        await client.build({ id, resources: { VCPU: 1 }, ...request });
+        assert.is((await client.ended(id)).state, 'failed');
+        return (await client.explain(id)).decision?.refused[0]?.about;
+      };
+      const confined = `${first}, ${second}, ${third} (to which its project is confined)`;
+      assert.is(await reasonOf('red', { project: 'red', required: [long('A'), 'CUSTOM_B'] }), confined);
+      assert.is(await reasonOf('plain', {}), `${kept} (kept for requests that require other traits)`);
+      const lackingOne = `${kept} (kept for requests that require CUSTOM_B)`;
+      assert.is(await reasonOf('licensed', { required: [long('A')] }), lackingOne);
+    },
+    [long('A'), 'CUSTOM_B'],
+  );
+});
+
 test('zones explained - where many aggregates are kept for others, it is told what else would help as well', () => {
   const others = { projects: ['x'] };
   return system({ a: others, b: others, c: others }, [['a'], ['a'], ['b'], ['b'], ['c'], ['c'], []], async (client) => {
