@@ -11,6 +11,8 @@ const strict = { additionalProperties: false };
 const MAX_AGGREGATES = 1_500;
 /** A request carries along all that are closed to it. */
 const MAX_KEPT = 256;
+/** And by which traits: so many characters, in all aggregates together. */
+const MAX_TRAITS_LENGTH = 65_536;
 
 /** What an operator has to say of an aggregate, and so of the hosts in it. */
 export const AggregateOptions = Type.Object(
@@ -103,6 +105,11 @@ export function aggregatesOf(
   const all = new Set([...kept.keys(), ...reserved.keys()]).size;
   if (all > MAX_KEPT) {
     const message = `the option aggregates keeps ${all} aggregates for projects or traits; it may keep ${MAX_KEPT}`;
+    throw new CellwrightError('bad-option', message, { field: 'aggregates' });
+  }
+  const length = [...reserved.values()].flat().reduce((sum, trait) => sum + trait.length, 0);
+  if (length > MAX_TRAITS_LENGTH) {
+    const message = `the option aggregates has ${length} characters of traits in all; it may have ${MAX_TRAITS_LENGTH}`;
     throw new CellwrightError('bad-option', message, { field: 'aggregates' });
   }
   return { zones, defaultZone, kept, confined, reserved, all: new Map(Object.entries(options)) };

@@ -36,6 +36,14 @@ function throwing(field: string): object {
   return Object.defineProperty({}, field, { get, enumerable: true });
 }
 
+/** Each with as many traits as there may be of one. */
+const KEPT_FOR_MUCH = Object.fromEntries(
+  Array.from({ length: 32 }, (_, n) => {
+    const traits = Array.from({ length: 64 }, (__, k) => `CUSTOM_${n}_${k}_`.padEnd(34, 'X'));
+    return [`r${n}`, { traits }];
+  }),
+);
+
 const WRONG: readonly (readonly [options: object, field: string, says?: RegExp])[] = [
   [{ roles: undefined }, 'roles', /list of texts/],
   [{ roles: 'placement' }, 'roles', /list of texts/],
@@ -116,6 +124,7 @@ const WRONG: readonly (readonly [options: object, field: string, says?: RegExp])
     'aggregates.r.traits.0',
     /^'aggregates.r.traits.0' of the options object must/,
   ],
+  [{ aggregates: KEPT_FOR_MUCH }, 'aggregates', /has 69632 characters of traits in all; it may have 65536$/],
   [{ aggregates: { r: { confines: true } } }, 'aggregates.r.confines', /confines nobody without 'projects'/],
   [{ aggregates: { r: { zones: [] } } }, 'aggregates.r.zones', /has an unknown field 'aggregates.r.zones'$/],
   [{ cell: { silentMs: 4_000 } }, 'cell.silentMs', /is 4000; it must be more than the heartbeat of computes, 5000/],
