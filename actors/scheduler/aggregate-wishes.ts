@@ -164,7 +164,7 @@ function ofKnownOrigin({ memberOf = [], notMemberOf = [] }: OnAggregates, origin
     const condition: Condition = {
       code: 'not-in-aggregate',
       about: withAsMany(list.slice(0, MAX_TOLD_APART), (some) => {
-        return `${firstOf(some, list.length)} (to which its project is confined)`;
+        return `${firstListed(some, list.length)} (to which its project is confined)`;
       }),
       words: `${outside}, to which the project of the request is confined`,
       memberOf: list,
