@@ -12,7 +12,7 @@ import {
   stepBuild,
 } from '../builds.ts';
 import type { FailureCode } from '../messages/common.ts';
-import { fingerprintOf } from './fingerprint.ts';
+import { fingerprintsOf } from './fingerprint.ts';
 import { type ConductorState, type Entry, entryOf, TOLD_ACTIVE, UNASKED } from './state.ts';
 
 export type ConductorRecord =
@@ -148,7 +148,7 @@ function accept(
 ): void {
   const { request, spec, where, project } = facts;
   const waitsMs = waitUntil === undefined ? undefined : waitUntil - at;
-  const asked = fingerprintOf(facts, instances.length, alternates, waitsMs);
+  const { asked, wished } = fingerprintsOf(facts, instances.length, alternates, waitsMs);
   const isOrdered = instances.length > 1 && (waitUntil !== undefined || spec.instanceGroup?.policy === 'affinity');
   if (waitUntil !== undefined) {
     state.lastInLine = state.requests.size === 0 ? since : Math.max(since, state.lastInLine);
@@ -167,7 +167,7 @@ function accept(
   for (const instance of instances) {
     const [build] = beginBuild({ instance, ...facts }, at, deadlines);
     if (waitUntil !== undefined) build.deadlineAt = Math.max(waitUntil, build.deadlineAt ?? waitUntil);
-    state.instances.set(instance, {
+    const entry: Entry = {
       request,
       asked,
       phase: 'here',
@@ -178,7 +178,9 @@ function accept(
       handedOver: false,
       deletedAt: 0,
       repeats: 0,
-    });
+    };
+    if (wished !== undefined) entry.wished = wished;
+    state.instances.set(instance, entry);
   }
 }
 

@@ -9,7 +9,7 @@ import { present } from '../present.ts';
 import { instanceNames } from '../routing.ts';
 import { wakeId } from '../wakes.ts';
 import { advance } from './building.ts';
-import { fingerprintOf } from './fingerprint.ts';
+import { fingerprintsOf, isAskedAlike } from './fingerprint.ts';
 import { type ConductorState, endOfRequest, entryOf, type OpenRequest, wantHosts } from './state.ts';
 import { viewOf } from './view.ts';
 import { isGoing, takenBecause } from './words.ts';
@@ -32,10 +32,10 @@ export function build(work: Work, asked: Build, from: Address): void {
   const instances = instanceNames(request, count);
   const facts = { request, spec, ...present({ where, project, payload, traceparent }) };
   if (instances.some((instance) => state.instances.has(instance))) {
-    const fingerprint = fingerprintOf(facts, count, alternates, mayWaitMs);
+    const fingerprints = fingerprintsOf(facts, count, alternates, mayWaitMs);
     const isOfThis = (instance: string) => {
       const entry = state.instances.get(instance);
-      return entry?.request === request && entry.asked === fingerprint && !isGoing(entry);
+      return entry?.request === request && isAskedAlike(entry, fingerprints) && !isGoing(entry);
     };
     // The first that is in the way: of the same request sent again it is one that was deleted, perhaps long ago.
     const isOther = (instance: string) => state.instances.has(instance) && !isOfThis(instance);

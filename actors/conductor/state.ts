@@ -22,6 +22,8 @@ export interface Entry {
   readonly request: string;
   /** What was asked for, in short: the same request sent again is told from another one of the same name. */
   readonly asked: string;
+  /** The same in the caller's own words, where the operator's were added to them. */
+  wished?: string | undefined;
   phase: Phase;
   cell: string | null;
   build: HostedBuild | null;
@@ -239,9 +241,10 @@ export type StoredRequest = [
 ];
 
 function storeEntry(entry: Entry, instance: string): StoredEntry {
-  const { request, asked, phase, cell, build, told, decision, releaseOwed, owedSince, handedOver, deletedAt } = entry;
+  const { request, asked, wished, phase, cell, build, told, decision } = entry;
+  const { releaseOwed, owedSince, handedOver, deletedAt } = entry;
   const stored = build === null ? null : storeBuild(build);
-  const more = present({ decision, owedSince });
+  const more = present({ wished, decision, owedSince });
   return [instance, { request, asked, phase, cell, build: stored, told, releaseOwed, handedOver, deletedAt, ...more }];
 }
 

@@ -50,7 +50,8 @@ export function* restoreConductor(stored: StoredConductor): Generator<void, Cond
 
 /** Made field by field: there may be a million, and the engine takes long over each that is made of another by spreading. */
 function restoreEntry(stored: StoredEntry[1]): Entry {
-  const { request, asked, phase, cell, told, decision, releaseOwed, owedSince, handedOver, deletedAt } = stored;
+  const { request, asked, wished, phase, cell, told, decision } = stored;
+  const { releaseOwed, owedSince, handedOver, deletedAt } = stored;
   const build = stored.build === null ? null : restoreBuild(stored.build);
   const entry: Entry = {
     request,
@@ -64,6 +65,7 @@ function restoreEntry(stored: StoredEntry[1]): Entry {
     deletedAt,
     repeats: 0,
   };
+  if (wished !== undefined) entry.wished = wished;
   if (decision !== undefined) entry.decision = decision;
   if (owedSince !== undefined) entry.owedSince = owedSince;
   return entry;

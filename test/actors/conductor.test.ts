@@ -3,8 +3,9 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { conductor } from '../../actors/conductor/conductor.ts';
-import type { ConductorMessage } from '../../actors/messages/conductor.ts';
-import type { Where } from '../../actors/messages/where.ts';
+import type { TreeConditions } from '../../actors/messages/common.ts';
+import type { Build, ConductorMessage } from '../../actors/messages/conductor.ts';
+import type { Origins, Where } from '../../actors/messages/where.ts';
 import { instanceNames } from '../../actors/routing.ts';
 import {
   actor,
@@ -149,6 +150,38 @@ test('conductor - a request is the same whether or not a node said what its cond
   }
   on.tell(buildOf('far', 1, { where: { origins } }));
   assert.is(sentOf(on.tell(buildOf('far', 1, { where: { cells } })), 'declined').length, 1);
+});
+
+test('conductor - a request is the same, too, where the operator says something else of aggregates meanwhile', () => {
+  const said = (tree: TreeConditions, origins: Origins): Partial<Build> => ({
+    spec: { ...buildOf('any').spec, tree },
+    where: { origins },
+  });
+  const east: Origins = { zones: { names: ['east'], list: 0 }, avoidAggregates: [0] };
+  const inEast = said({ memberOf: [['a']], notMemberOf: ['x'] }, east);
+  const first = desk();
+  for (const [name, before, after] of [
+    ['kept', {}, said({ notMemberOf: ['rare'] }, {})],
+    ['open', said({ memberOf: [['mine']] }, { confined: 0 }), {}],
+    ['zone', inEast, said({ memberOf: [['a', 'b'], ['mine']], notMemberOf: ['x', 'rare'] }, { ...east, confined: 1 })],
+  ] as const) {
+    first.tell(buildOf(name, 1, before));
+    const stored = [first.stored()];
+    for (const on of [first, bench({ ...actor, init: () => actor.restore(stored) })]) {
+      for (const again of [before, after]) {
+        assert.is(sentOf(on.tell(buildOf(name, 1, again)), 'build-accepted').length, 1, name);
+      }
+    }
+  }
+  for (const other of [
+    {},
+    said({ memberOf: [['a']], notMemberOf: ['y'] }, east),
+    said({ memberOf: [['a']] }, { zones: { names: ['east'], list: 0 } }),
+    said({ memberOf: [['a']], notMemberOf: ['x'] }, { ...east, zones: { names: ['west'], list: 0 } }),
+    said({ memberOf: [['a'], ['asked']], notMemberOf: ['x'] }, east),
+  ]) {
+    assert.is(sentOf(first.tell(buildOf('zone', 1, other)), 'declined').length, 1, JSON.stringify(other));
+  }
 });
 
 test('conductor - the same request again, of which one was deleted, is told which, and not of another request', () => {
