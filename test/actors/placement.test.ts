@@ -232,6 +232,31 @@ test('placement - a claim is not served otherwise than its request asks, nor by 
   assert.is(refusalIn(shard.tell({ ...forbidding, allocations: less as never }))?.code, 'does-not-serve-request');
 });
 
+test('placement - what serves a claim instead is held to all else that the claim asks of the host', () => {
+  const shard = shardWith(hostTree('a'));
+  const instanceGroup = { id: 'p/web', policy: 'anti-affinity' as const };
+  const asking = (consumer: string, device: string, more: Partial<RequestSpec>, told: Partial<Claim> = {}) => {
+    const claim = claimOfDevice(consumer, device, told);
+    return shard.tell({ ...claim, spec: { ...claim.spec, ...more } });
+  };
+  assert.is(refusalIn(asking('c1', 'a-gpu-0', { instanceGroup })), null);
+  // The device is gone, and the other one of the host is free.
+  assert.is(
+    refusalIn(asking('c2', 'a-gpu-9', { instanceGroup }))?.code,
+    'unknown-provider',
+    'the host has one of its group',
+  );
+  assert.is(
+    refusalIn(asking('c2', 'a-gpu-9', {}, { maxInstances: 1 }))?.code,
+    'unknown-provider',
+    'it has as many as it may',
+  );
+  assert.is(refusalIn(asking('c2', 'a-gpu-9', { tree: { notHeldBy: ['c1'] } }))?.code, 'unknown-provider');
+  assert.equal(Object.keys(heldIn(shard)), ['c1']);
+  assert.is(refusalIn(asking('c2', 'a-gpu-9', { instanceGroup: { ...instanceGroup, id: 'p/db' } })), null);
+  assert.equal(Object.keys(heldIn(shard)), ['c1', 'c2']);
+});
+
 test('placement - where only a long search would tell what serves a claim instead, it is refused for what it names', () => {
   // No two groups share a device; the last two need the first devices, which the others would take first.
   const count = 16;
