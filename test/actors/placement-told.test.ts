@@ -84,6 +84,32 @@ test('placement - of a tree that is told otherwise than before just that is chan
   assert.equal(restored(actor, shard.stored()), shard.stored());
 });
 
+test('placement - what a tree tells as it was is not changed by what it tells otherwise: callers may go on with what they read', () => {
+  const shard = shardWith(hostTree('a', { traits: ['HW_TOLD'] }));
+  operatorsWork(shard);
+  const revisions = () =>
+    ['a', 'a-gpu-0', 'a-gpu-1', 'fpga'].map((id) => revisionOf(shard.state.providers.get(id) as Provider));
+  const [host, ...others] = revisions();
+  shard.tell(put(hostTree('a', { traits: ['HW_TOLD', 'HW_NEW'] })));
+  const [after, ...same] = revisions();
+  assert.ok(Number(after) > Number(host));
+  assert.equal(same, others);
+});
+
+test('placement - a trait that a caller set first goes with what the compute tells later, once that has told it too', () => {
+  const shard = shardWith(hostTree('a'));
+  api(shard, { type: 'trait-put', name: 'CUSTOM_OPS' });
+  api(shard, { type: 'traits-put', id: 'a', traits: ['CUSTOM_OPS'] });
+  const told = (...traits: string[]) => shard.tell(put(hostTree('a', { traits })));
+  told();
+  assert.equal(specOf(shard, 'a')?.traits, ['CUSTOM_OPS'], 'it is the caller’s alone');
+  told('CUSTOM_OPS');
+  assert.equal(specOf(shard, 'a')?.traits, ['CUSTOM_OPS']);
+  told();
+  assert.equal(specOf(shard, 'a')?.traits, []);
+  assert.equal(replayed(actor, shard.entries), shard.stored());
+});
+
 test('placement - what callers took away stays away until something else is told of it, and a reservation fits what there is', () => {
   const shard = shardWith(hostTree('a', { traits: ['HW_TOLD'] }));
   api(shard, { type: 'traits-put', id: 'a', traits: [] });
@@ -462,6 +488,25 @@ test('placement - where something else was taken since, what is told again is no
   // What an earlier life told comes after what the next one tells.
   shard.tell({ ...without, ask: 1, incarnation: 'life-2', providers: [...hostTree('a'), device] });
   comesBack(shard, 1, 'life-2');
+});
+
+test('placement - what another life of a compute told is not taken for what this one tells again, though both count alike', () => {
+  const device = providerOf('a-gpu', { parent: 'a', inventories: { PGPU: inventoryOf({ total: 1 }) } });
+  const told = (incarnation: string, again: boolean, ...devices: ProviderSpec[]) => ({
+    type: 'put-tree' as const,
+    ask: 4,
+    incarnation,
+    again,
+    providers: [...hostTree('a'), ...devices],
+  });
+  const shard = shardWith();
+  shard.tell(told('life-1', false));
+  shard.tell(told('life-2', true, device));
+  assert.ok(shard.state.providers.has('a-gpu'));
+  // The next life of the shard does not know who told last: it looks at what there is.
+  const next = bench(actor, { entries: shard.entries });
+  const { records, sent } = next.tell(told('life-2', true, device));
+  assert.equal([records, sent.map(({ message }) => message.type)], [[], ['tree-put']]);
 });
 
 test('placement - of trees that were refused, or are gone, it is not known any more what was told last', () => {

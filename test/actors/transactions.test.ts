@@ -320,6 +320,64 @@ test('transactions - words of those who have no part in it mean nothing', () => 
   assert.equal(on.held('a')[0], [1]);
 });
 
+test('transactions - a shard without a part in a change does not end it, and what is refused late undoes nothing', () => {
+  const on = rig();
+  on.say(0, { ...change('one', {}), parts: partsOf({ a: { 0: 1, 1: 2 } }).slice(0, 2) });
+  const id = '0-1';
+  const refusal = { code: 'exceeds-capacity', message: 'too late' };
+  const say = (message: object, from: string) =>
+    (on.shards[0] as Desk).tell({ transaction: id, ...message } as never, from);
+  assert.equal(say({ type: 'hold-refused', refusal }, 'placement/2').records, [], 'it has no part in it');
+  on.deliver(({ type }) => type === 'hold' || type === 'held');
+  assert.equal([on.used(), on.answers], [[1, 2, 0], []]);
+  for (const from of ['placement/1', 'placement/2']) {
+    assert.equal(say({ type: 'hold-refused', refusal }, from).records, [], `${from}, when it is decided`);
+  }
+  assert.equal(say({ type: 'hold-ended' }, 'placement/2').records, [], 'it ends nothing');
+  on.deliver((_, to) => to === 'placement/0');
+  assert.equal([on.held('a'), on.answers], [[[1], [], []], []], 'one of two has made it');
+  // Another life does not know any more who held what; that it was decided it does.
+  on.replace(0);
+  assert.equal(say({ type: 'hold-refused', refusal }, 'placement/1').records, []);
+  on.pass(2_500);
+  on.deliver();
+  assert.equal(on.answers.at(-1)?.outcome, { ok: null });
+  assert.equal(on.held('a'), [[1], [2], []]);
+  on.check();
+});
+
+test('transactions - who holds a part has not refused it, whatever comes late', () => {
+  const on = rig();
+  on.say(0, change('one', { a: { 0: 1, 2: 2 } }));
+  on.deliver((_, to) => to === 'placement/0');
+  const refusal = { code: 'not-decided', message: 'of before' };
+  const late = { type: 'hold-refused', transaction: '0-1', refusal };
+  assert.equal((on.shards[0] as Desk).tell(late as never, 'placement/0').records, []);
+  on.deliver();
+  assert.equal([on.answers[0]?.outcome, on.held('a')], [{ ok: null }, [[1], [], [2]]]);
+});
+
+test('transactions - a brief change is answered when all shards have made it, and not before', () => {
+  const on = rig();
+  const brief = { ...change('one', { a: { 0: 2, 2: 1 } }), brief: true };
+  on.say(0, brief);
+  on.deliver(({ type }, to) => type !== 'end-hold' || to === 'placement/0');
+  for (let waits = 0; waits < 3; waits += 1) on.pass(2_000);
+  on.say(0, { ...brief, ask: 2 });
+  assert.equal([on.held('a'), on.answers], [[[2], [], []], []], 'whoever looked now would find half of it');
+  on.deliver();
+  assert.equal(on.held('a'), [[2], [], [1]]);
+  assert.equal(on.answers, [{ ask: 1, outcome: { ok: null } }]);
+  for (const { state } of on.shards) assert.equal([state.transactions.known.size, state.holds.ended.size], [0, 0]);
+  on.check();
+});
+
+test('transactions - what consumers hold is told only with a record, which a stale owner has not', () => {
+  const [desk] = rig().shards as [Desk];
+  const { records, sent } = desk.tell({ type: 'consumers-read', ask: 7, consumers: ['a'] } as never, CALLER);
+  assert.equal([records, sent.length], [[{ type: 'read' }], 1]);
+});
+
 test('transactions - they are forgotten when nothing late can come', () => {
   const on = rig();
   on.say(0, change('one', { a: { 0: 1 } }));
