@@ -96,6 +96,31 @@ test('placement - what a tree tells as it was is not changed by what it tells ot
   assert.equal(same, others);
 });
 
+test('placement - whoever follows the feed hears just what a tree tells otherwise: what is new, what is empty and what is gone', () => {
+  const [host, gpu, other] = hostTree('a') as [ProviderSpec, ProviderSpec, ProviderSpec];
+  const shard = shardWith([host, gpu, other]);
+  const fed = (message: Parameters<Shard['tell']>[0]) => {
+    const told = sentOf(shard.tell(message), 'providers-changed').map(({ message: { changed, removed } }) => {
+      return [changed.map(({ id, inventories }) => [id, Object.keys(inventories)]), removed];
+    });
+    assert.is(told.length, 1);
+    return told[0];
+  };
+  const held = { PGPU: 1 };
+  const groups = [{ name: '', resources: held }];
+  const allocations = [{ provider: gpu.id, group: '', resources: held }];
+  assert.is(refusalIn(shard.tell(claimOf('c1', { spec: { groups, groupPolicy: 'none' }, allocations }))), null);
+  const added = providerOf('a-fpga', { parent: 'a', inventories: { FPGA: inventoryOf() } });
+  assert.equal(fed(put([host, added])), [
+    [
+      [added.id, ['FPGA']],
+      [gpu.id, []],
+    ],
+    [other.id],
+  ]);
+  assert.equal(fed(put([host, gpu, added])), [[[gpu.id, ['PGPU']]], []]);
+});
+
 test('placement - a trait that a caller set first goes with what the compute tells later, once that has told it too', () => {
   const shard = shardWith(hostTree('a'));
   api(shard, { type: 'trait-put', name: 'CUSTOM_OPS' });

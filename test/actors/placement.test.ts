@@ -354,6 +354,38 @@ test('placement - traits of a group may be spread over the providers that serve 
   }
 });
 
+test('placement - a device is in the aggregates of its own, which the rest of its host is not', () => {
+  const [root, gpu, other] = hostTree('a', { aggregates: ['rack-1'] }) as [ProviderSpec, ProviderSpec, ProviderSpec];
+  const shard = shardWith([root, { ...gpu, aggregates: ['pool'] }, other]);
+  const of = (device: string, ...memberOf: string[][]) => {
+    const groups = [{ name: 'g', resources: { PGPU: 1 }, memberOf }];
+    const allocations = [{ provider: device, group: 'g', resources: { PGPU: 1 } }];
+    return refusalIn(
+      shard.tell(claimOf(`c-${device}-${memberOf}`, { spec: { groups, groupPolicy: 'none' }, allocations })),
+    );
+  };
+  assert.is(of(gpu.id, ['pool']), null);
+  assert.is(of(gpu.id, ['pool'], ['rack-1', 'rack-2']), null, 'in one by itself, in the other with its host');
+  assert.equal([of(other.id, ['pool'])?.code, of(other.id, ['pool'])?.provider], ['not-in-aggregate', other.id]);
+});
+
+test('placement - a named group that is given nothing is served by the host, below which all devices are of one subtree', () => {
+  const shard = shardWith(hostTree('a'));
+  const of = (consumer: string, sameSubtree: string[][]) => {
+    const groups = [
+      { name: 'g0', resources: { PGPU: 1 } },
+      { name: 'g1', resources: { PGPU: 1 } },
+      { name: 'host', resources: {} },
+    ];
+    const spec: RequestSpec = { groups, groupPolicy: 'none', sameSubtree };
+    const allocations = ['g0', 'g1'].map((group, at) => ({ provider: `a-gpu-${at}`, group, resources: { PGPU: 1 } }));
+    return refusalIn(shard.tell(claimOf(consumer, { spec, allocations })));
+  };
+  assert.is(of('c1', [['g0', 'g1']])?.code, 'not-one-subtree');
+  assert.is(of('c1', [['g0', 'g1', 'nobody']])?.code, 'not-one-subtree', 'what is not asked for joins nothing');
+  assert.is(of('c1', [['g0', 'g1', 'host']]), null, 'both are below the host');
+});
+
 test('placement - a device is in the aggregates of its host', () => {
   const shard = shardWith(hostTree('a', { aggregates: ['row-1'] }));
   const claim = claimOf('c1', {
