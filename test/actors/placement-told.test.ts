@@ -184,6 +184,27 @@ test('placement - a device that is told no more stays, empty, while one that a c
   assert.equal(specOf(shard, 'a-gpu-0'), hostTree('a')[1]);
 });
 
+test('placement - all that a provider of a caller is below stays while it is there, though it is told no more, and is nothing but its place', () => {
+  const [root] = hostTree('a') as [ProviderSpec];
+  const node = providerOf('a-node', { parent: 'a', traits: ['HW_NODE'] });
+  const port = providerOf('a-port', { parent: node.id, aggregates: [OPERATORS] });
+  const shard = shardWith([root, node, port]);
+  api(shard, { type: 'provider-create', id: 'function', name: 'function', parent: port.id });
+  shard.tell(put([root]));
+  assert.equal([...shard.state.providers.keys()].sort(), ['a', node.id, port.id, 'function']);
+  assert.equal([specOf(shard, node.id)?.traits, specOf(shard, port.id)?.aggregates], [[], []]);
+  assert.equal(replayed(actor, shard.entries), shard.stored());
+});
+
+test('placement - a name that a caller gave stays until the compute tells another one', () => {
+  const shard = shardWith(hostTree('a'));
+  api(shard, { type: 'provider-update', id: 'a', name: 'oslo-1', parent: null, reparent: false });
+  shard.tell(put(hostTree('a', { traits: ['HW_NEW'] })));
+  assert.equal([specOf(shard, 'a')?.name, specOf(shard, 'a')?.traits], ['oslo-1', ['HW_NEW']]);
+  shard.tell(put(hostTree('a', { name: 'a-renamed' })));
+  assert.is(specOf(shard, 'a')?.name, 'a-renamed');
+});
+
 test('placement - a device that is told no more, and held, serves no group that asks for its traits or aggregates alone', () => {
   const [root, gpu, other] = hostTree('a') as [ProviderSpec, ProviderSpec, ProviderSpec];
   const fast = { ...gpu, traits: ['CUSTOM_FAST'], aggregates: ['rack'] };

@@ -155,13 +155,20 @@ test('placement - several providers of a tree are taken together or not at all',
 });
 
 test('placement - a claim over two trees, of an unknown provider or of another amount is refused', () => {
-  const shard = shardWith(hostTree('a'), hostTree('b'));
+  const shard = shardWith(
+    hostTree('a', { inventories: { VCPU: inventoryOf(), DISK_GB: inventoryOf() } }),
+    hostTree('b'),
+  );
   const spec: RequestSpec = {
     groups: [
       { name: '', resources: { VCPU: 1 } },
       { name: 'g', resources: { PGPU: 1 } },
     ],
     groupPolicy: 'none',
+  };
+  const ofTwo = {
+    ...spec,
+    groups: spec.groups.map((one) => (one.name === 'g' ? { ...one, resources: { PGPU: 2 } } : one)),
   };
   const vcpu = { provider: 'a', group: '', resources: { VCPU: 1 } };
   const gpu = (provider: string) => ({ provider, group: 'g', resources: { PGPU: 1 } });
@@ -171,6 +178,12 @@ test('placement - a claim over two trees, of an unknown provider or of another a
     ['does-not-serve-request', { spec, allocations: [vcpu] }],
     ['does-not-serve-request', { spec, allocations: [vcpu, gpu('a-gpu-0'), gpu('a-gpu-1')] }],
     ['does-not-serve-request', { spec, allocations: [vcpu, gpu('a-gpu-0'), { ...vcpu, group: 'h' }] }],
+    // What is not asked for, and what one device must give given by two.
+    [
+      'does-not-serve-request',
+      { spec, allocations: [{ ...vcpu, resources: { VCPU: 1, DISK_GB: 1 } }, gpu('a-gpu-0')] },
+    ],
+    ['does-not-serve-request', { spec: ofTwo, allocations: [vcpu, gpu('a-gpu-0'), gpu('a-gpu-1')] }],
   ];
   for (const [code, told] of cases) assert.is(refusalIn(shard.tell(claimOf('c1', told)))?.code, code);
   assert.equal(heldIn(shard), {});
