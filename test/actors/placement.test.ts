@@ -22,6 +22,7 @@ import {
   release,
   shardWith,
 } from '../support/placement-desk.ts';
+import { beginSlices } from '../support/slices.ts';
 import { bench, replayed, sentOf, type Turned } from '../support/turn.ts';
 
 const test = suite('placement');
@@ -422,6 +423,17 @@ test('placement - a move takes what it gives back, in one decision', () => {
     (heldIn(shard).c1 as { attempt: number }[]).map(({ attempt }) => attempt),
     [3],
   );
+});
+
+test('placement - a snapshot that is being taken while an instance moves has it where it was, with what it held there', () => {
+  for (const vcpu of [2, 9]) {
+    const shard = shardWith(hostTree('a'), hostTree('b'));
+    shard.tell(claimOf('c1', { vcpu: 6 }));
+    const slice = beginSlices(actor, shard.state);
+    const refusal = refusalIn(shard.tell(claimOf('c1', { vcpu, attempt: 2, host: 'b' })));
+    assert.is(refusal?.code, vcpu === 9 ? 'exceeds-capacity' : undefined);
+    for (let slices = 1; !slice(1); slices += 1) assert.ok(slices < 100);
+  }
 });
 
 test('placement - what a move gives back is told as released, whether its claim is granted or refused', () => {
