@@ -291,6 +291,38 @@ test('families - hosts that must be looked at themselves are told by numbers onc
   assert.equal([shape().fits, shape().own.fits, shape().member?.known.hosts.others.size], [9, 0, 0]);
 });
 
+test('families - what is asked of the host itself is asked for any amount, as is who may be asked for such an amount', () => {
+  const view = emptyView();
+  for (const [n, traits] of [
+    ['1', ['CUSTOM_RED']],
+    ['2', []],
+    ['3', ['CUSTOM_BLUE']],
+  ] as const) {
+    const spec = { id: `p${n}`, name: `h${n}`, parent: null, inventories: { VCPU: PART }, aggregates: [] };
+    learnProvider(view, { ...spec, traits: [...traits], root: spec.id, generation: 1, used: {} });
+    learnHost(view, 'c1', { host: spec.name, provider: spec.id, state: 'up' });
+  }
+  const hostsBy = (rankings: Rankings, spec: RequestSpec) => {
+    const found = bestOfAll({ rankings, view }, { spec }, 10);
+    return found.map(({ host }) => host).sort();
+  };
+  const plain = emptyRankings(DEFAULT_WEIGHERS, 's');
+  const smallOnly: Filter<RequestSpec> = {
+    name: 'small-only',
+    refusal: ({ host }, { groups }) =>
+      host !== 'h1' && Number(groups[0]?.resources.VCPU) > 3 ? { code: 'small-only', message: host } : null,
+  };
+  const own = emptyRankings(DEFAULT_WEIGHERS, 's', { filters: [smallOnly] });
+  for (const amount of [1, 2, 3, 4, 5]) {
+    const spec = specOf(amount);
+    assert.equal(hostsBy(plain, { ...spec, rootForbidden: ['CUSTOM_RED'] }), ['h2', 'h3'], `${amount}`);
+    assert.equal(hostsBy(plain, { ...spec, rootRequired: ['CUSTOM_BLUE'] }), ['h3'], `${amount}`);
+    assert.equal(hostsBy(own, spec), amount > 3 ? ['h1'] : ['h1', 'h2', 'h3'], `${amount}`);
+  }
+  const { member } = shapeOf({ rankings: plain, view }, { spec: { ...specOf(6), rootForbidden: ['CUSTOM_RED'] } });
+  assert.is.not(member, null, 'numbers tell of them');
+});
+
 test('families - of a host that is overcommitted no more can be had than nothing', () => {
   const view = emptyView();
   const inventories = { VCPU: { ...PART, total: 10, max_unit: 3 } };

@@ -286,6 +286,7 @@ test('ranking - a filter and a weigher of one name that go by different parts ar
     best({ rankings, view }, { spec: specOf(1), where: { hints } }, NOBODY);
   assert.is(pick({ not: 'h1' })?.host, 'h2');
   assert.is(pick({ rather: 'h1' })?.host, 'h1');
+  assert.is(pick({ rather: 'h2' })?.host, 'h2', 'nor are two requests that the weigher judges otherwise');
 });
 
 test('ranking - one of the best few is picked by chance, the same for the same seed, never one that is worse', () => {
