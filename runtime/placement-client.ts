@@ -3,7 +3,8 @@
 
 import { createHash, randomUUID } from 'node:crypto';
 import Type, { type Static } from 'typebox';
-import { Id, MAX_AMOUNT } from '../actors/messages/common.ts';
+import { Id } from '../actors/messages/common.ts';
+import { MAX_AMOUNT } from '../actors/messages/limits.ts';
 import type { ApiOutcome } from '../actors/messages/placement-api.ts';
 import type { Part } from '../actors/messages/transactions.ts';
 import { putTogether, type ShardRead } from '../actors/placement/reading.ts';

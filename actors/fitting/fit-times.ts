@@ -1,7 +1,8 @@
 // How many times a request fits a tree, one after the other, each with what the ones before it left.
 
 import type { Allocation } from '../../machines/instance-build.ts';
-import { MAX_COUNT, type RequestSpec } from '../messages/common.ts';
+import type { RequestSpec } from '../messages/common.ts';
+import { MAX_COUNT } from '../messages/limits.ts';
 import { freeOf, type Stock } from '../placement/inventory.ts';
 import type { Provider } from '../placement/providers.ts';
 import { effort, spend } from './effort.ts';

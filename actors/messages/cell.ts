@@ -8,7 +8,6 @@ import {
   Id,
   Incarnation,
   Listed,
-  MAX_ALTERNATES,
   MAX_MISSING_TOLD,
   MAX_RUNNING_TOLD,
   type MessageOf,
@@ -22,6 +21,7 @@ import {
   Token,
   Traceparent,
 } from './common.ts';
+import { MAX_ALTERNATES } from './limits.ts';
 import { claimAnswers, placementAnswers } from './placement.ts';
 
 /** Of the host, as it was told last: if somebody has set it since, it is left as it is. Absent: it is set in any case. */

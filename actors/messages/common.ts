@@ -2,6 +2,7 @@
 // its TypeScript type is derived from it, so what the compiler believes and what the wire check enforces are one.
 
 import Type, { type Static, type TObject, type TProperties } from 'typebox';
+import { MAX_AMOUNT, MAX_COUNT } from './limits.ts';
 import {
   CELL_HOST_PATTERN,
   ID_PATTERN,
@@ -11,9 +12,6 @@ import {
   TOKEN_PATTERN,
 } from './names.ts';
 
-/** The largest amount of anything, as in the Placement API: 2^31 - 1. */
-export const MAX_AMOUNT = 2_147_483_647;
-export const MAX_ALTERNATES = 20;
 /** Of how many attempts one message tells that they are on a host, or should be. */
 export const MAX_RUNNING_TOLD = 10_000;
 /**
@@ -23,8 +21,6 @@ export const MAX_RUNNING_TOLD = 10_000;
 export const Listed = Type.Optional(Type.Integer({ minimum: 0 }));
 /** Of how many a heartbeat tells that they are missing. */
 export const MAX_MISSING_TOLD = 1_000;
-/** Instances in one request. */
-export const MAX_COUNT = 1000;
 /** Groups in one request spec. */
 export const MAX_GROUPS = 32;
 /** Hosts, cells, aggregates or instances in one list of where a request may go. */

@@ -4,8 +4,6 @@ import Type, { type Static } from 'typebox';
 import {
   Ask,
   FailureCode,
-  MAX_ALTERNATES,
-  MAX_COUNT,
   type MessageOf,
   message,
   PageLimit,
@@ -16,6 +14,7 @@ import {
   Token,
   Traceparent,
 } from './common.ts';
+import { MAX_ALTERNATES, MAX_COUNT } from './limits.ts';
 import { claimAnswers } from './placement.ts';
 import { DecisionText } from './stored-decision.ts';
 import { Where } from './where.ts';

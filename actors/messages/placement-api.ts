@@ -3,7 +3,8 @@
 // it was refused with a stable code. How that reads in HTTP is the front's business.
 
 import Type, { type Static } from 'typebox';
-import { Ask, Id, InstanceGroup, MAX_AMOUNT, type MessageOf, message } from './common.ts';
+import { Ask, Id, InstanceGroup, type MessageOf, message } from './common.ts';
+import { MAX_AMOUNT } from './limits.ts';
 
 const strict = { additionalProperties: false };
 /** A name as a caller may write it; whether it is known is decided by the shard. */

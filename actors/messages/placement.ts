@@ -10,7 +10,6 @@ import {
   Incarnation,
   InstanceGroup,
   MAX_ALLOCATIONS,
-  MAX_AMOUNT,
   MAX_NAMED,
   MaxInstances,
   type MessageOf,
@@ -19,6 +18,7 @@ import {
   Reason,
   RequestSpec,
 } from './common.ts';
+import { MAX_AMOUNT } from './limits.ts';
 import { SYMBOL_PATTERN } from './names.ts';
 
 const Amount = Type.Integer({ minimum: 0, maximum: MAX_AMOUNT });

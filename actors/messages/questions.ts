@@ -3,9 +3,10 @@
 
 import Type, { type Static } from 'typebox';
 import { Advice } from './advice.ts';
-import { Ask, MAX_COUNT, message, RequestSpec, Token } from './common.ts';
+import { Ask, message, RequestSpec, Token } from './common.ts';
 import { Absent, GroupHeld, LikeNames, RefusedHosts, RunsOut, TooLarge, UnknownName, Weighing } from './decision.ts';
 import { InTheWay, OnNamedHosts } from './in-the-way.ts';
+import { MAX_COUNT } from './limits.ts';
 import { Where } from './where.ts';
 
 /** The most hosts that an answer names. */

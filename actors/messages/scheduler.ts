@@ -1,19 +1,8 @@
 // What a scheduler takes: requests for hosts, placement's answers to its claims, and the feeds that its view lives on.
 
 import Type, { type Static } from 'typebox';
-import {
-  Ask,
-  Attempt,
-  Id,
-  MAX_ALLOCATIONS,
-  MAX_ALTERNATES,
-  MAX_COUNT,
-  type MessageOf,
-  Metrics,
-  message,
-  RequestSpec,
-  Token,
-} from './common.ts';
+import { Ask, Attempt, Id, MAX_ALLOCATIONS, type MessageOf, Metrics, message, RequestSpec, Token } from './common.ts';
+import { MAX_ALTERNATES, MAX_COUNT } from './limits.ts';
 import { claimAnswers, feedMessages, Located, Order, ProviderUsage } from './placement.ts';
 import { questionMessages } from './questions.ts';
 import { Where } from './where.ts';

@@ -1,7 +1,7 @@
 // How many instances a host may have, and may be building, where filters limit that: for the claim, which carries the
 // first as a condition, and for whoever counts how many more there is room for.
 
-import { MAX_AMOUNT } from '../messages/common.ts';
+import { MAX_AMOUNT } from '../messages/limits.ts';
 import { limitBy } from './filters/filter.ts';
 import type { Rankings } from './ranking/ranking.ts';
 import type { Request } from './request.ts';

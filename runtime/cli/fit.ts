@@ -1,6 +1,7 @@
 // `cellwright fit` and `cellwright why-not`: questions about requests that hold nothing.
 
 import { type Command, InvalidArgumentError } from 'commander';
+import { MAX_AMOUNT, MAX_COUNT } from '../../actors/messages/limits.ts';
 import { list, readable, wholeNumber } from './options.ts';
 import type { AskFlags } from './perform-explain.ts';
 import type { FitFlags } from './perform-fit.ts';
@@ -24,7 +25,7 @@ export function addFit(program: Command): void {
       'the request as for cw.api.build or cw.api.fit, from a file; flags are put over it',
       readable,
     )
-    .option('--count <number>', 'how many instances, all or none', wholeNumber(1, 1_000))
+    .option('--count <number>', 'how many instances, all or none', wholeNumber(1, MAX_COUNT))
     .option('--limit <number>', 'how many of the best hosts to name', wholeNumber(0, 100))
     .addHelpText('after', '\nExits with 0 when it would fit, 1 when it would not, 2 when that is not known.');
   withFlags(fit).action(async (flags: FitFlags) => (await import('./perform-fit.ts')).fit(flags));
@@ -45,7 +46,7 @@ export function withFlags(command: Command): Command {
 
 /** `VCPU=4,MEMORY_MB=8192`; which classes there are is for the API to say. */
 function amounts(text: string): Record<string, number> {
-  const amount = wholeNumber(1, 2_147_483_647);
+  const amount = wholeNumber(1, MAX_AMOUNT);
   const found = new Map<string, number>();
   for (const part of list(text)) {
     const [name = '', value, ...more] = part.split('=');

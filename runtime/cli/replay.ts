@@ -1,6 +1,7 @@
 // `cellwright replay openb|azure`: recorded traces through the whole system, in compressed time.
 
 import { type Command, Option } from 'commander';
+import { DEFAULT_ALTERNATES, MAX_ALTERNATES } from '../../actors/messages/limits.ts';
 import { MAX_PLACEMENT_SHARDS } from '../../actors/routing.ts';
 import type { Workload } from '../workload/workload.ts';
 import { servers as addresses, positiveNumber, readable, share, wholeNumber } from './options.ts';
@@ -62,7 +63,12 @@ function withFlags(command: Command): Command {
       'leave out what arrives at this second or later: of azure from its beginning, of openb as its lists count',
       positiveNumber(1e11),
     )
-    .option('--alternates <number>', 'hosts named up front for each instance', wholeNumber(0, 20), 2)
+    .option(
+      '--alternates <number>',
+      'hosts named up front for each instance',
+      wholeNumber(0, MAX_ALTERNATES),
+      DEFAULT_ALTERNATES,
+    )
     .option('--fail-rate <share>', 'the share of builds that fail, 0 to 1', share, 0)
     .option('--placement-shards <number>', 'shards that placement is dealt to', wholeNumber(1, MAX_PLACEMENT_SHARDS))
     .addOption(

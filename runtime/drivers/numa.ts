@@ -1,7 +1,7 @@
 // The tree of a host with NUMA nodes: processors and memory belong to the nodes, and each GPU to the node that it is
 // attached to, so that a request can ask for a node and a GPU of one subtree. For fleets of the fake driver.
 
-import { MAX_AMOUNT } from '../../actors/messages/common.ts';
+import { MAX_AMOUNT } from '../../actors/messages/limits.ts';
 import { MalformedError } from '../errors.ts';
 import { shown } from '../fault-words.ts';
 import type { ProviderReport } from './driver.ts';

@@ -2,9 +2,10 @@
 // knows. Pure.
 
 import { type Advice, adviceWords } from '../../actors/messages/advice.ts';
-import { type FailureCode, MAX_ALTERNATES } from '../../actors/messages/common.ts';
+import type { FailureCode } from '../../actors/messages/common.ts';
 import type { Decision } from '../../actors/messages/decision.ts';
 import type { InstanceView } from '../../actors/messages/gateway.ts';
+import { MAX_ALTERNATES } from '../../actors/messages/limits.ts';
 import { PASSED_OVER } from './attempt-words.ts';
 
 /** More alternates, or else another cell: a build never leaves its cell. */

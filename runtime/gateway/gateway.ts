@@ -4,6 +4,7 @@
 import { randomUUID } from 'node:crypto';
 import { clipped, MAX_TRACEPARENT_LENGTH } from '../../actors/messages/common.ts';
 import type { FailedInstances } from '../../actors/messages/gateway.ts';
+import { DEFAULT_ALTERNATES } from '../../actors/messages/limits.ts';
 import { PassingSet } from '../../actors/passing-set.ts';
 import { present } from '../../actors/present.ts';
 import { cellAddress, conductorAddress, conductorShardOf } from '../../actors/routing.ts';
@@ -27,7 +28,6 @@ import { questioningOf } from './questioning.ts';
 import {
   type BuildRequest,
   checkRequest,
-  DEFAULT_ALTERNATES,
   type HostRequest,
   type InstanceRequest,
   namesOf,

@@ -3,8 +3,6 @@
 import Type, { type Static } from 'typebox';
 import {
   InstanceGroup,
-  MAX_ALTERNATES,
-  MAX_COUNT,
   MAX_GROUPS,
   PageLimit,
   Payload,
@@ -15,6 +13,7 @@ import {
   Token,
 } from '../../actors/messages/common.ts';
 import { MAX_WAIT_MS } from '../../actors/messages/conductor.ts';
+import { DEFAULT_ALTERNATES, MAX_ALTERNATES, MAX_COUNT } from '../../actors/messages/limits.ts';
 import { MAX_TOKEN_LENGTH } from '../../actors/messages/names.ts';
 import { MAX_HOSTS_NAMED } from '../../actors/messages/questions.ts';
 import { isResourceClass } from '../../actors/messages/resource-classes.ts';
@@ -25,8 +24,6 @@ import { HOST_PATTERN } from '../fault-words.ts';
 import { checkOf } from '../schemas.ts';
 import { PlacementRequest } from './placing.ts';
 
-/** How many alternates a request has that does not say. */
-export const DEFAULT_ALTERNATES = 2;
 /**
  * How often a provider may be chosen in all for one request: for each group of each instance, on its host and on each
  * alternate. All of that is told, recorded and handed over, in messages of which one turn may have many: with as many as this

@@ -1,6 +1,7 @@
 // A replay from end to end: a stage, a fleet on it, the workload played, everything settled, the final state judged.
 // What it shows while it runs is for its caller to draw.
 
+import { DEFAULT_ALTERNATES } from '../../actors/messages/limits.ts';
 import type { TimeRange } from '../drivers/fake.ts';
 import { CellwrightError } from '../errors.ts';
 import { systemClock } from '../system-clock.ts';
@@ -57,7 +58,6 @@ export interface Live {
   figures(): Figures;
 }
 
-const DEFAULT_ALTERNATES = 2;
 const DEFAULT_RUN_MS = { nats: 60_000, memory: 600_000 } as const;
 const BUILD_MS = { min: 20_000, max: 60_000 } as const;
 /** A century: what takes longer is a speed that was mistyped, and no time that one could wait. */

@@ -4,7 +4,7 @@
 
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { MAX_COUNT } from '../../actors/messages/common.ts';
+import { MAX_COUNT } from '../../actors/messages/limits.ts';
 import { CellwrightError, MalformedError, messageOf } from '../errors.ts';
 import { type Random, seededRandom } from '../random.ts';
 import {

@@ -1,6 +1,6 @@
 // What a row of an openb trace says: a host in the one list, a request in the other.
 
-import { MAX_AMOUNT } from '../../actors/messages/common.ts';
+import { MAX_AMOUNT } from '../../actors/messages/limits.ts';
 import type { ProviderReport } from '../drivers/driver.ts';
 import { gpuProviders, WHOLE_GPU_MILLI } from '../drivers/gpus.ts';
 import { MalformedError } from '../errors.ts';

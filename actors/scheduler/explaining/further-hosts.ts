@@ -2,7 +2,8 @@
 // failed on all of its own it can be said what would have given it more to try.
 
 import type { Selection } from '../../../machines/instance-build.ts';
-import { MAX_ALTERNATES, type RequestSpec } from '../../messages/common.ts';
+import type { RequestSpec } from '../../messages/common.ts';
+import { MAX_ALTERNATES } from '../../messages/limits.ts';
 import { isSoft, keepsTogether } from '../../placement/groups.ts';
 import { cells } from '../filters/cells.ts';
 import { groupAllows } from '../group-rules.ts';
