@@ -86,9 +86,3 @@ export const MAX_CONDUCTOR_SHARDS = 256;
 export function conductorOf(instance: string, shards: number): Address {
   return conductorAddress(conductorShardOf(instance, shards));
 }
-
-/**
- * How often a feed says its last number though nothing changed, ms: so that a listener notices that it missed the
- * last change, and one that is new learns who there is.
- */
-export const FEED_BEAT_MS = 1_000;

@@ -12,11 +12,12 @@ import { obligations } from '../../machines/step.ts';
 import type { Actor, Address, Turn, Wake } from '../actor.ts';
 import { endOfState, type Patience } from '../builds.ts';
 import { FORGET_WAKE, forgetDeleted, forgetFirstMs } from '../deleted.ts';
+import { BEAT_WAKE, FEED_BEAT_MS } from '../feed-beat.ts';
 import type { CellMessage, DriverTrouble } from '../messages/cell.ts';
 import type { InstanceView } from '../messages/gateway.ts';
 import type { HostsChanged } from '../messages/scheduler.ts';
 import { page } from '../page.ts';
-import { cellFeedAddress, conductorOf, FEED_BEAT_MS } from '../routing.ts';
+import { cellFeedAddress, conductorOf } from '../routing.ts';
 import { atOnce, joined } from '../snapshot.ts';
 import { readWake } from '../wakes.ts';
 import { workWith } from '../work.ts';
@@ -216,7 +217,7 @@ export function cell(options: CellOptions): Actor<CellState, CellMessage, CellRe
   function wake(work: Work, id: string): void {
     const { state, turn } = work;
     if (id === SWEEP_WAKE) return sweepByEcho(work);
-    if (id === 'beat') return beat(state, turn);
+    if (id === BEAT_WAKE) return beat(state, turn);
     if (id === FORGET_WAKE) return forget(work);
     const [kind, about] = readWake(id);
     if (kind === REMOVE_WAKE) {
@@ -295,7 +296,7 @@ export function cell(options: CellOptions): Actor<CellState, CellMessage, CellRe
   function beat(state: CellState, turn: CellTurn): void {
     if (state.feed.recounted.size === 0) tellFeed(state, { hosts: [] }, turn);
     else tellChanged(state, state.feed.recounted, turn);
-    turn.wakeAfter('beat', FEED_BEAT_MS);
+    turn.wakeAfter(BEAT_WAKE, FEED_BEAT_MS);
   }
 
   /** Before what changed: a host may have come again, or by another provider. */

@@ -14,7 +14,7 @@ import { driverSaid } from './driver-words.ts';
 import { expect } from './missing.ts';
 import { type ComputeOptions, DEFAULTS } from './options.ts';
 import { build, destroy, retry } from './orders.ts';
-import { comeUp, enter, presentItself, retire, tell } from './presence.ts';
+import { COME_UP_WAKE, comeUp, enter, presentItself, retire, tell } from './presence.ts';
 import { type ComputeState, newLife, running, type Settings, type Work } from './state.ts';
 import { firstLook, treeHeard, treeWithdrawn } from './tree.ts';
 
@@ -52,7 +52,7 @@ function receive(work: Work, message: ComputeMessage | Wake, from: Address): voi
     case 'list-driven':
       return turn.send(settings.toDriver, { type: 'list', ask: message.ask, to: from });
     case 'wake':
-      if (message.id === 'come-up') return comeUp(work);
+      if (message.id === COME_UP_WAKE) return comeUp(work);
       return retry(work, readWake(message.id)[1]);
     case 'tree-refused':
       treeHeard(work, message);

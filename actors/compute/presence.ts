@@ -9,6 +9,7 @@ import { hasLooked, missingNow } from './missing.ts';
 import { type Phase, running, type Settings, type Work } from './state.ts';
 import { lookAgain, tellTree } from './tree.ts';
 
+export const COME_UP_WAKE = 'come-up';
 /** At how many moments of a period computes say that they are alive. */
 const BEAT_MOMENTS = 50;
 
@@ -39,11 +40,11 @@ export function comeUp(work: Work): void {
       if (state.measures) turn.send(toDriver, { type: 'measure' });
       if (turn.steady >= state.looksAt) lookAgain(work);
       if (state.owesTree) tellTree(work);
-      return turn.wakeAfter('come-up', untilBeatMs(settings, turn.steady));
+      return turn.wakeAfter(COME_UP_WAKE, untilBeatMs(settings, turn.steady));
     case 'retired':
       return;
   }
-  turn.wakeAfter('come-up', waitMs(patience, state.repeats, host), awaited);
+  turn.wakeAfter(COME_UP_WAKE, waitMs(patience, state.repeats, host), awaited);
   state.repeats += 1;
 }
 
@@ -65,7 +66,7 @@ export function enter(work: Work, phase: Phase): void {
 export function retire({ settings: { cell, host }, state, turn }: Work): void {
   if (state.phase === 'retired') return;
   state.phase = 'retired';
-  turn.cancelWake('come-up');
+  turn.cancelWake(COME_UP_WAKE);
   turn.publish({
     topic: ['cell', cell, 'host', host, 'retired'],
     body: { at: turn.now, host, incarnation: state.incarnation },

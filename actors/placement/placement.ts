@@ -10,12 +10,13 @@
 import type { Allocation } from '../../machines/instance-build.ts';
 import type { Actor, Address, Turn, Wake } from '../actor.ts';
 import { FORGET_WAKE, forgetAgainMs, forgetFirstMs } from '../deleted.ts';
+import { BEAT_WAKE, FEED_BEAT_MS } from '../feed-beat.ts';
 import type { GroupHomeMessage } from '../messages/group-homes.ts';
 import type { ConsumerState, PlacementMessage, ProvidersChanged } from '../messages/placement.ts';
 import type { PlacementApiMessage } from '../messages/placement-api.ts';
 import type { TransactionMessage } from '../messages/transactions.ts';
 import { fitting, page } from '../page.ts';
-import { FEED_BEAT_MS, placementFeedAddress } from '../routing.ts';
+import { placementFeedAddress } from '../routing.ts';
 import { atOnce, joined } from '../snapshot.ts';
 import { readWake } from '../wakes.ts';
 import { workWith } from '../work.ts';
@@ -127,9 +128,9 @@ export function placement(options: PlacementOptions): Actor<PlacementState, Inco
       case 'wake': {
         const [kind, about] = readWake(message.id);
         if (kind === TRANSACTION_WAKE) return wakeTransaction(work, about);
-        if (kind === 'beat') {
+        if (kind === BEAT_WAKE) {
           tellFeed(state, {}, turn);
-          turn.wakeAfter('beat', FEED_BEAT_MS);
+          turn.wakeAfter(BEAT_WAKE, FEED_BEAT_MS);
           return;
         }
         const before = turn.now - rememberDeletedMs;
@@ -192,7 +193,7 @@ export function placement(options: PlacementOptions): Actor<PlacementState, Inco
     state.feed.sequence = 0;
     for (const set of Object.values(state.untold)) set.clear();
     turn.wakeAfter(FORGET_WAKE, forgetFirstMs(rememberDeletedMs));
-    turn.wakeAfter('beat', 0);
+    turn.wakeAfter(BEAT_WAKE, 0);
     const work = workOf(state, turn);
     // Some may be settled, and forgotten, meanwhile.
     for (const transaction of [...state.transactions.known.values()]) pursue(work, transaction);

@@ -1,10 +1,11 @@
 // Keeping the view by the feeds: what is heard is learned, what was missed is asked for, page by page.
 
 import { waitMs } from '../builds.ts';
+import { FEED_BEAT_MS } from '../feed-beat.ts';
 import type { ProvidersChanged, ProvidersPage } from '../messages/placement.ts';
 import type { Silence } from '../messages/questions.ts';
 import type { HostsChanged, HostsPage } from '../messages/scheduler.ts';
-import { cellAddress, FEED_BEAT_MS, placementAddress } from '../routing.ts';
+import { cellAddress, placementAddress } from '../routing.ts';
 import { timeTold } from '../times.ts';
 import { wakeId } from '../wakes.ts';
 import { buildsMatter } from './ranking/ranking.ts';

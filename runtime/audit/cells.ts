@@ -1,6 +1,6 @@
 // Which cells there are: each says at a steady pace that it is there, and one that is down says nothing.
 
-import { FEED_BEAT_MS } from '../../actors/routing.ts';
+import { FEED_BEAT_MS } from '../../actors/feed-beat.ts';
 import type { Bus } from '../bus/bus.ts';
 import type { Clock } from '../clock.ts';
 import { limitOf } from '../pause.ts';
