@@ -22,7 +22,7 @@ import { conflictWords, GROUP_CONFLICT, mayHaveOtherRule } from './group-rules.t
 import { pickOfGroup } from './grouping.ts';
 import { locate, needsCompany } from './locating.ts';
 import { isBehindOthers, mayWait, stepOut } from './lots.ts';
-import { keyOf } from './request.ts';
+import { requestKey } from './request.ts';
 import { awaitsRivals } from './rivals.ts';
 import { askAll, FIRST_TRY, type InTurn, isOrdered, mustRecall, take } from './rounds.ts';
 import { awaitsSearch } from './searching.ts';
@@ -36,7 +36,7 @@ export const BEGIN_WAKE = 'begin';
 
 /** @param inTurn What it goes on from: it waited, and its turn has come. */
 export function select(work: Work, asked: Select, from: Address, inTurn?: InTurn): void {
-  const key = keyOf(from, asked.request);
+  const key = requestKey(from, asked.request);
   const before = work.state.open.get(key);
   if (before !== undefined && before.asked.round >= asked.round) return;
   if (before !== undefined) close(work, before);
@@ -108,7 +108,7 @@ export function goOnBeginning(work: Work, key: string): void {
 }
 
 export function taken(work: Work, { request, round, taker }: Take, from: Address): void {
-  const open = work.state.open.get(keyOf(from, request));
+  const open = work.state.open.get(requestKey(from, request));
   if (open === undefined || open.taken || open.asked.round !== round || taker !== open.taker) return;
   open.taken = true;
   beginAll(work, open);

@@ -8,12 +8,12 @@ import type { Kind, Lot, Parked, Parking } from './state.ts';
 /** Of how many projects it is kept when they were served last: one of which that is long ago comes as soon as a new one. */
 const MAX_PROJECTS_KEPT = 10_000;
 
-export function placeOf({ waits }: Select): number {
+export function placeInLine({ waits }: Select): number {
   return waits?.since ?? 0;
 }
 
 const isAhead: Before<Parked> = (one, other) => {
-  const [place, otherPlace] = [placeOf(one.asked), placeOf(other.asked)];
+  const [place, otherPlace] = [placeInLine(one.asked), placeInLine(other.asked)];
   return place === otherPlace ? one.number < other.number : place < otherPlace;
 };
 
@@ -99,7 +99,7 @@ function settle(parking: Parking, lot: Lot): void {
 }
 
 function standsOf({ servedAt }: Parking, { project }: Lot, { asked }: Parked): Lot['stands'] {
-  return { servedAt: servedAt.get(project) ?? 0, place: placeOf(asked) };
+  return { servedAt: servedAt.get(project) ?? 0, place: placeInLine(asked) };
 }
 
 function kindFor({ kinds }: Parking, { kindKey: key }: Lot): Kind {

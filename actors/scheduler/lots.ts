@@ -2,7 +2,7 @@
 // kept while whoever has it is out of line for the moment.
 
 import type { Select } from '../messages/scheduler.ts';
-import { dropFromLine, getOutOfLine, nextNumber, placeOf } from './in-line.ts';
+import { dropFromLine, getOutOfLine, nextNumber, placeInLine } from './in-line.ts';
 import { namesOthers } from './locating.ts';
 import { rankedAlike } from './ranking/ranking.ts';
 import type { Away, Lot, Open, Parking, Work } from './state.ts';
@@ -65,8 +65,8 @@ export function lotOf(work: Work, { key, asked }: Pick<Open, 'key' | 'asked'>): 
 
 /** Whether a request that is looked at for the last time would overtake one of its lot who came before and waits on. */
 function wouldOvertake(work: Work, { queue: [head], away }: Lot, { key, asked }: Open): boolean {
-  const place = placeOf(asked);
-  if (head !== undefined && placeOf(head.asked) < place) return true;
+  const place = placeInLine(asked);
+  if (head !== undefined && placeInLine(head.asked) < place) return true;
   return [...away].some(([other, one]) => {
     const before = one.place < place && other !== key ? work.state.open.get(other) : undefined;
     return before !== undefined && !isLastLook(before) && isKept(work, other, one);
@@ -129,7 +129,7 @@ export function openLot(work: Work, open: Open): Lot {
 
 /** A request that may wait has no host, and why is still looked for: it has its place in line from now on. */
 export function keepPlace(work: Work, open: Open): void {
-  openLot(work, open).away.set(open.key, { place: placeOf(open.asked), at: work.turn.steady });
+  openLot(work, open).away.set(open.key, { place: placeInLine(open.asked), at: work.turn.steady });
 }
 
 /** Whether the place of a request that is out of line is kept: until it has claimed, or is in line again. */
@@ -149,7 +149,7 @@ function isKept(work: Work, key: string, { at }: Away): boolean {
 export function isHeldUp(work: Work, { queue, away }: Lot): boolean {
   for (const [key, one] of away) {
     if (!isKept(work, key, one)) away.delete(key);
-    else if (queue[0] !== undefined && one.place <= placeOf(queue[0].asked)) return true;
+    else if (queue[0] !== undefined && one.place <= placeInLine(queue[0].asked)) return true;
   }
   return false;
 }
@@ -157,7 +157,7 @@ export function isHeldUp(work: Work, { queue, away }: Lot): boolean {
 /** Takes a request out of line that is asked for anew; its place is kept. */
 export function stepOut(work: Work, { key, asked }: Pick<Open, 'key' | 'asked'>): void {
   const lot = getOutOfLine(work.state.parking, key);
-  lot?.away.set(key, { place: placeOf(asked), at: work.turn.steady });
+  lot?.away.set(key, { place: placeInLine(asked), at: work.turn.steady });
 }
 
 /** Forgets a request that is not wanted any more. */

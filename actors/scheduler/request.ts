@@ -5,7 +5,7 @@ import type { RequestSpec, TreeConditions } from '../messages/common.ts';
 import type { Where } from '../messages/where.ts';
 
 /** Names a request among all: the shards of the conductor may each have one of the same name. */
-export const keyOf = (asker: Address, request: string): string => `${asker} ${request}`;
+export const requestKey = (asker: Address, request: string): string => `${asker} ${request}`;
 
 /** A request for hosts as filters and weighers see it. Nothing of it may be changed. */
 export interface Request {

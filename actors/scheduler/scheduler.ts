@@ -41,7 +41,7 @@ import { PARKED_WAKE } from './parking.ts';
 import { askNextMoved, followOthers, MOVED_WAKE, OTHERS_WAKE } from './parking-others.ts';
 import { QUESTION_WAKE, sayQuestionAgain } from './questioning.ts';
 import { emptyRankings, statsAdmit, statsMatter } from './ranking/ranking.ts';
-import { keyOf } from './request.ts';
+import { requestKey } from './request.ts';
 import { located, lookAfterRivals, lookAgain, lookBehind, rankFurther, sayAgain, searchedFor } from './retrying.ts';
 import { SEARCH_WAKE, search, searchSoon } from './searching.ts';
 import { RIVALS_WAKE, SELECT_WAKE } from './selecting.ts';
@@ -151,7 +151,7 @@ export function scheduler(options: SchedulerOptions): Actor<SchedulerState, Sche
       case 'take':
         return taken(work, message, from);
       case 'withdraw':
-        return withdraw(work, keyOf(from, message.request));
+        return withdraw(work, requestKey(from, message.request));
       case 'fit':
         return fitAsked(work, message, from);
       case 'why-not':

@@ -4,7 +4,7 @@
 import { effort } from '../fitting/effort.ts';
 import { select } from './choosing.ts';
 import { admits, anyAdmits } from './gangs.ts';
-import { comesBefore, getOutOfLine, noteServed, placeOf } from './in-line.ts';
+import { comesBefore, getOutOfLine, noteServed, placeInLine } from './in-line.ts';
 import { dropEmpty, isHeldUp, UNCOUNTED_MS } from './lots.ts';
 import { BETWEEN_MS, homesOf, PARKED_WAKE } from './parking.ts';
 import { askWhetherOthersMoved, goesByOthers } from './parking-others.ts';
@@ -94,7 +94,7 @@ function serve(work: Work, lot: Lot): void {
     const before = parking.servedAt.get(lot.project) ?? 0;
     noteServed(parking, lot.project);
     parking.serving.set(key, work.turn.steady);
-    lot.away.set(key, { place: placeOf(asked), at: work.turn.steady });
+    lot.away.set(key, { place: placeInLine(asked), at: work.turn.steady });
     select(work, asked, from, { taker, tryNumber, endsAt, turnOfProject: { before, now: parking.served } });
   }
   dropEmpty(work, lot);

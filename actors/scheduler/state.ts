@@ -40,7 +40,7 @@ export interface Telling {
 
 /** A selection under way. */
 export interface Open {
-  /** Names it among all, see `keyOf`. */
+  /** Names it among all, see `requestKey`. */
   readonly key: string;
   readonly asked: Select;
   readonly from: Address;

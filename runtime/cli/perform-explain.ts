@@ -1,7 +1,7 @@
 // Performs `cellwright explain` and its like, by the API.
 
 import type { Client } from '../client.ts';
-import { placeOf, type Verb } from '../gateway/requests.ts';
+import { hostAndCellOf, type Verb } from '../gateway/requests.ts';
 import { withFlagsIn } from './hints.ts';
 import { deploymentWords } from './server-flags.ts';
 import { printable } from './text.ts';
@@ -18,7 +18,7 @@ export async function explain(id: string, flags: AskFlags): Promise<void> {
 /** @param host Its name, or `<cell>/<host>`. */
 export async function whyNot(id: string, host: string, flags: AskFlags): Promise<void> {
   const request = { id, host };
-  placeOf(request);
+  hostAndCellOf(request);
   const { there, now, silentCell } = await answered(flags, 'why-not', request, (client) => client.whyNot(request));
   // As with other questions, 2 is that it is not known.
   if (silentCell !== undefined && (there === null || now === null)) process.exitCode = 2;

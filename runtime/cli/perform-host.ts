@@ -10,7 +10,7 @@ import { CellwrightError } from '../errors.ts';
 import { oneLine } from '../gateway/explanation-words.ts';
 import type { HostAnswer } from '../gateway/gateway.ts';
 import { isSilence } from '../gateway/looking.ts';
-import { placeOf } from '../gateway/requests.ts';
+import { hostAndCellOf } from '../gateway/requests.ts';
 import { printable } from './text.ts';
 import { type ClientFlags, withClient } from './with-client.ts';
 
@@ -113,7 +113,7 @@ type Setting = keyof typeof SETTINGS;
 /** @param named `<cell>/<host>`, or the host's name, where the flags have the cell. */
 export async function setHost(named: string, what: Setting, flags: HostFlags): Promise<void> {
   const { reason, cell: told } = flags;
-  const { host, cell } = placeOf({ host: named, ...(told === undefined ? {} : { cell: told }) });
+  const { host, cell } = hostAndCellOf({ host: named, ...(told === undefined ? {} : { cell: told }) });
   if (cell === undefined) {
     const message = `the cell of '${named}' is not said: name the host <cell>/${named}, or its cell with --cell`;
     throw new CellwrightError('bad-option', message, { field: 'cell' });

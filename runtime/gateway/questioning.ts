@@ -20,7 +20,7 @@ import { withLikeInstances } from './like-instances.ts';
 import { placingOf, refuseContradictions } from './placing.ts';
 import type { FitAnswer, HostThen, WhyNot } from './question-answers.ts';
 import { fitWords, whyNotWords } from './question-words.ts';
-import { checkRequest, type FitRequest, namesOf, placeOf, specOf, type WhyNotRequest } from './requests.ts';
+import { checkRequest, type FitRequest, hostAndCellOf, namesOf, specOf, type WhyNotRequest } from './requests.ts';
 
 const DEFAULT_LIMIT = 10;
 const ASKED = 'the fit request';
@@ -89,7 +89,7 @@ export function questioningOf({ asking, conductorShards, known, aggregates }: Qu
 
   async function whyNot(request: WhyNotRequest): Promise<WhyNot> {
     const { id } = request;
-    const { host, cell } = placeOf(request);
+    const { host, cell } = hostAndCellOf(request);
     const { view, decision, spec, where } = await known(id);
     const { project } = view;
     const more = {

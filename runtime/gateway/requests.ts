@@ -137,7 +137,10 @@ export type WhyNotRequest = Static<typeof WhyNotRequest>;
  * The host that is asked about, by name, and its cell if that is said.
  * @throws MalformedError when the cell is said twice, or the name has more parts.
  */
-export function placeOf({ host: named, cell }: Pick<WhyNotRequest, 'host' | 'cell'>): { host: string; cell?: string } {
+export function hostAndCellOf({ host: named, cell }: Pick<WhyNotRequest, 'host' | 'cell'>): {
+  host: string;
+  cell?: string;
+} {
   const [first = '', host, ...more] = named.split('/');
   if (more.length > 0)
     throw new MalformedError(`'host' must be a name, or <cell>/<host>, not '${named}'`, { field: 'host' });

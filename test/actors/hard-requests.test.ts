@@ -11,7 +11,7 @@ import { type Survey, surveyOf } from '../../actors/scheduler/explaining/survey.
 import type { Filter } from '../../actors/scheduler/filters/filter.ts';
 import { best } from '../../actors/scheduler/picking.ts';
 import { emptyRankings, shapeOf } from '../../actors/scheduler/ranking/ranking.ts';
-import { keyOf } from '../../actors/scheduler/request.ts';
+import { requestKey } from '../../actors/scheduler/request.ts';
 import type { Work } from '../../actors/scheduler/state.ts';
 import { beginSweep, goOnSweeping } from '../../actors/scheduler/sweeps.ts';
 import { emptyView, learnProvider, treeOf, type View, type ViewHost } from '../../actors/scheduler/view/view.ts';
@@ -158,11 +158,11 @@ test('hard requests - one that waits is served when the host that fits has been 
   const [shape] = rankings.shapes.values();
   assert.ok(shape?.unsearched.has('p-fitting'), 'others were searched before it');
   desk.on.pass(3_000);
-  const claimed = desk.on.state.open.get(keyOf('conductor/0', 'patient'))?.promised.get('patient');
+  const claimed = desk.on.state.open.get(requestKey('conductor/0', 'patient'))?.promised.get('patient');
   assert.is(claimed?.host, 'fitting');
 });
 
-const isParked = ({ on }: Rig) => on.state.parking.byRequest.has(keyOf('conductor/0', 'patient'));
+const isParked = ({ on }: Rig) => on.state.parking.byRequest.has(requestKey('conductor/0', 'patient'));
 
 function viewOf(plan: readonly HostPlan[]): View {
   return rig(plan).on.state.view;

@@ -9,7 +9,7 @@ import type { PlacementMessage, ProvidersChanged, ProvidersPage } from '../../ac
 import type { HostState, SchedulerMessage } from '../../actors/messages/scheduler.ts';
 import type { Filter } from '../../actors/scheduler/filters/filter.ts';
 import { buildLimit, instanceLimit } from '../../actors/scheduler/filters/limits.ts';
-import { keyOf } from '../../actors/scheduler/request.ts';
+import { requestKey } from '../../actors/scheduler/request.ts';
 import { scheduler } from '../../actors/scheduler/scheduler.ts';
 import { emptyView } from '../../actors/scheduler/view/view.ts';
 import { forgetHost, learnHost, promiseBuild } from '../../actors/scheduler/view/view-hosts.ts';
@@ -221,7 +221,7 @@ test('scheduler - instances that take long to find a host for are begun in sever
   assert.ok(sentOf(first, 'selecting').length > 0, 'whoever asked does not ask again');
   assert.equal(claims(all.hear(selectOf('small'), 'conductor/0')), ['small']);
   const later: string[][] = [];
-  for (let looks = effort.looks; all.on.state.open.get(keyOf('conductor/0', 'large'))?.machines.size !== 300; ) {
+  for (let looks = effort.looks; all.on.state.open.get(requestKey('conductor/0', 'large'))?.machines.size !== 300; ) {
     const turns = all.on.pass(0);
     for (const turned of turns) later.push(claims(turned));
     assert.ok(turns.length > 0 && effort.looks - looks < 300 * 2_000);

@@ -10,7 +10,7 @@ import type { Provider } from '../../placement/providers.ts';
 import { present } from '../../present.ts';
 import { passing, type Steps } from '../steps.ts';
 import { silentFew } from '../view/silence.ts';
-import { type Adviser, changesOf, keyOf, nothingMore, type RoomWith, roomWith } from './adviser.ts';
+import { type Adviser, changeKey, changesOf, nothingMore, type RoomWith, roomWith } from './adviser.ts';
 import { timesAtMost } from './amount-ranges.ts';
 import { type Amount, type Amounts, budgetOf, nearestOf, noteAllAmounts, specWith } from './amounts.ts';
 import { COST_OF_SEVERAL, morePerHost, toldOf, withoutFilter, withoutInstanceGroup } from './changes.ts';
@@ -72,10 +72,10 @@ export function* adviceOf(
     const candidate = candidates.shift();
     if (candidate === undefined) break;
     const { change, next } = candidate;
-    if (before?.advised.has(keyOf(change)) === true) continue;
+    if (before?.advised.has(changeKey(change)) === true) continue;
     const advice = yield* adviceFor(search, candidate);
     if (advice !== null) {
-      adviser.advised.add(keyOf(change));
+      adviser.advised.add(changeKey(change));
       advised.push(advice);
     } else if (next !== undefined) {
       // No amount further off is tried where a nearer one is advised.

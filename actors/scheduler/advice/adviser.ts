@@ -91,7 +91,7 @@ export const nothingMore = (): Pick<RoomWith, 'parts' | 'away' | 'limiters' | 't
 });
 
 export function roomsWith({ rooms }: Adviser, change: Change): RoomWith {
-  const key = keyOf(change);
+  const key = changeKey(change);
   let found = rooms.get(key);
   if (found === undefined) {
     found = { change, room: noRoom(), ...nothingMore() };
@@ -100,5 +100,5 @@ export function roomsWith({ rooms }: Adviser, change: Change): RoomWith {
   return found;
 }
 
-export const keyOf = ({ advice: { code, group, groups, about, failed, to } }: Change): string =>
+export const changeKey = ({ advice: { code, group, groups, about, failed, to } }: Change): string =>
   `${code} ${group} ${groups} ${about} ${failed} ${to}`;

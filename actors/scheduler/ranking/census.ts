@@ -46,12 +46,12 @@ export function reasonOf({ code, about, message = '' }: Obstacle): Reason {
 }
 
 /** Names a reason among all. */
-export const keyOf = ({ code, about }: Pick<Obstacle, 'code' | 'about'>): string =>
+export const reasonKey = ({ code, about }: Pick<Obstacle, 'code' | 'about'>): string =>
   about === undefined ? code : `${code} ${about}`;
 
 /** The one that refuses most first; of those that refuse as many always the same one. */
 export function inOrder<One extends Pick<Counted, 'code' | 'about' | 'hosts'>>(counts: One[]): One[] {
-  return counts.sort((one, other) => other.hosts - one.hosts || (keyOf(one) < keyOf(other) ? -1 : 1));
+  return counts.sort((one, other) => other.hosts - one.hosts || (reasonKey(one) < reasonKey(other) ? -1 : 1));
 }
 
 interface Tallied extends Reason {
@@ -68,7 +68,7 @@ export class Census {
   /** @param hosts How many are refused in this way, where one stands for others that are like it. */
   refuse(root: string, obstacle: Obstacle, hosts = 1): void {
     if (hosts === 0) return;
-    const key = keyOf(obstacle);
+    const key = reasonKey(obstacle);
     let reason = this.#reasons.get(key);
     if (reason === undefined) {
       reason = { ...reasonOf(obstacle), hosts: 0, nearest: undefined };
@@ -83,7 +83,7 @@ export class Census {
   /** Whether a host that is refused would be the nearest of its reason. */
   comesNearest(root: string, obstacle: Obstacle): boolean {
     const { short } = obstacle;
-    return short !== undefined && isNearer(this.#reasons.get(keyOf(obstacle))?.nearest, root, short);
+    return short !== undefined && isNearer(this.#reasons.get(reasonKey(obstacle))?.nearest, root, short);
   }
 
   counted(): Counted[] {

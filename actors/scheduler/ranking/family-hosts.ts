@@ -6,7 +6,7 @@ import { isShardSilent } from '../view/silence.ts';
 import type { Slots } from '../view/slots.ts';
 import type { View } from '../view/view.ts';
 import { type Box, Boxes, type Measures } from './boxes.ts';
-import { keyOf, type Obstacle } from './census.ts';
+import { type Obstacle, reasonKey } from './census.ts';
 import { type Hearing, Stands } from './stands.ts';
 
 /** What is known of a host. */
@@ -168,7 +168,7 @@ export class FamilyHosts {
   }
 
   #placeOfUnmet(obstacle: Obstacle, classes: number): PlaceOfUnmet {
-    const key = `${classes} ${keyOf(obstacle)}`;
+    const key = `${classes} ${reasonKey(obstacle)}`;
     let place = this.#unmet.get(key);
     if (place === undefined) {
       place = { kind: KIND.unmet, obstacle, classes, boxes: new Boxes(this.#slots, this.measures, this.#boxes) };

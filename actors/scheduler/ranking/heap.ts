@@ -3,12 +3,12 @@
 // is kept for all of them together. See best-first.ts for reading off the best of several without changing any.
 
 /** What hosts are ordered by: the greater weight first, and among equals the lower tie. */
-export interface Entry {
+export interface Rank {
   readonly weight: number;
   readonly tie: number;
 }
 
-export function before(one: Entry, other: Entry): boolean {
+export function before(one: Rank, other: Rank): boolean {
   return one.weight > other.weight || (one.weight === other.weight && one.tie < other.tie);
 }
 

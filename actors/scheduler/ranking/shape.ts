@@ -11,18 +11,18 @@ import { changesEnd, type View } from '../view/view.ts';
 import type { AskedWeigher } from '../weighers/weigher.ts';
 import { type Among, bestOf, Front, type RankedNow } from './best-first.ts';
 import { type Box, hostAt } from './boxes.ts';
-import { type Counted, inOrder, keyOf, type Reason } from './census.ts';
+import { type Counted, inOrder, type Reason, reasonKey } from './census.ts';
 import type { Family } from './families.ts';
 import { KIND } from './family-hosts.ts';
 import { LACKS_NOTHING, lackOn, type Member, memberOf, mostIn, NO_ROOM, weightIn } from './family-numbers.ts';
-import { before, type Entry, type Heap } from './heap.ts';
+import { before, type Heap, type Rank } from './heap.ts';
 import { type RankedHosts, Several } from './several.ts';
 import { HEARINGS, type Hearing, type Refusing, Stands } from './stands.ts';
 import { Tally } from './tally.ts';
 import type { Unseen } from './unseen.ts';
 
 /** One weighing of a host: what is known of it until it changes. */
-export interface Weighed extends Entry {
+export interface Weighed extends Rank {
   readonly root: string;
   readonly cell: string;
   readonly host: string;
@@ -285,7 +285,7 @@ export class Shape implements RankedBy, RankedNow, RankedHosts {
       if (found === undefined) return count;
       const { slot, short } = found;
       const nearest = { root: this.slots.roots[slot] as string, short };
-      if (position >= MAX_ASKED || !this.#doesLackMore(keyOf(count), slot, nearest.root, more)) {
+      if (position >= MAX_ASKED || !this.#doesLackMore(reasonKey(count), slot, nearest.root, more)) {
         return { ...count, nearest };
       }
       return { ...count, nearest: { ...nearest, lacksMore: true as const } };
@@ -305,9 +305,9 @@ export class Shape implements RankedBy, RankedNow, RankedHosts {
   #refusing(): Refusing[] {
     const own = this.own.refusing();
     if (this.member === null || !this.#countsRefusals) return own;
-    const found = new Map(own.map((one) => [keyOf(one.reason), one]));
+    const found = new Map(own.map((one) => [reasonKey(one.reason), one]));
     const add = (one: Refusing) => {
-      const key = keyOf(one.reason);
+      const key = reasonKey(one.reason);
       const known = found.get(key);
       found.set(key, known === undefined ? one : this.#together(known, one));
     };

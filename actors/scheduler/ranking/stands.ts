@@ -7,7 +7,7 @@
 import { isShardSilent } from '../view/silence.ts';
 import type { Slots } from '../view/slots.ts';
 import type { View } from '../view/view.ts';
-import { keyOf, type Obstacle, type Reason, reasonOf } from './census.ts';
+import { type Obstacle, type Reason, reasonKey, reasonOf } from './census.ts';
 import { emptyHeap, type Heap, insert, move, type Order, remove } from './heap.ts';
 
 /** Hosts whose placement shard was heard lately, and those whose shard is silent. */
@@ -148,7 +148,7 @@ export class Stands implements Order {
       return;
     }
     this.leave(slot);
-    const number = this.#reasons.get(keyOf({ code, about })) ?? this.#addReason(obstacle);
+    const number = this.#reasons.get(reasonKey({ code, about })) ?? this.#addReason(obstacle);
     const place = this.#places[number] as Place;
     if (place.reason?.message !== undefined) place.reason = reasonOf(obstacle);
     this.#placeAt[slot] = number;
@@ -172,7 +172,7 @@ export class Stands implements Order {
     }
     this.refused -= 1;
     if (place.hosts > 0) return;
-    this.#reasons.delete(keyOf(place.reason as Reason));
+    this.#reasons.delete(reasonKey(place.reason as Reason));
     this.#places[number] = null;
     this.#freePlaces.push(number);
   }
@@ -223,7 +223,7 @@ export class Stands implements Order {
     const reason = reasonOf(obstacle);
     const place: Place = { ...emptyHeap(this.#slots.commonTies), hosts: 0, cell: null, hearing: 'heard', reason };
     const number = this.#add(place);
-    this.#reasons.set(keyOf(reason), number);
+    this.#reasons.set(reasonKey(reason), number);
     return number;
   }
 

@@ -14,8 +14,8 @@ import {
   fragmentationAfter,
   isOf,
   newStanding,
+  type PackingStanding,
   type Served,
-  type Standing,
   type Taken,
   typicalTable,
 } from './standing.ts';
@@ -28,7 +28,7 @@ interface Answers {
 }
 
 interface Known {
-  readonly standing: Standing;
+  readonly standing: PackingStanding;
   last: Answers | null;
 }
 
@@ -51,7 +51,7 @@ export function fragmentationGradient(typical: readonly TypicalRequest[], scale:
     return known;
   }
 
-  function scoreOf(standing: Standing, processor: number, taken: readonly Taken[]): number {
+  function scoreOf(standing: PackingStanding, processor: number, taken: readonly Taken[]): number {
     const change = standing.fragmentation - fragmentationAfter(standing, table, processor, taken);
     return hundredths(100 / (1 + Math.exp(-change / (perRequest * scale.wholeDevice))));
   }
@@ -118,7 +118,7 @@ function leftOf({ allocations }: PartialOffer, { spec, stocks }: Provider, { dev
   return left;
 }
 
-function deviceOf({ devices }: Standing, id: string): DeviceStanding {
+function deviceOf({ devices }: PackingStanding, id: string): DeviceStanding {
   for (const device of devices) if (device.id === id) return device;
   throw new Error(`'${id}' is no device of the host that is weighed`);
 }

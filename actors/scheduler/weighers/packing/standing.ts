@@ -104,7 +104,7 @@ export interface DeviceStanding {
   free: number;
 }
 
-export interface Standing {
+export interface PackingStanding {
   /** The providers of the host, the root first. */
   readonly tree: readonly Provider[];
   readonly processor: Stock | undefined;
@@ -125,7 +125,7 @@ export interface Taken {
 }
 
 /** A host of which nothing is known to be free. */
-export function newStanding(tree: readonly Provider[], table: TypicalTable, scale: PackingScale): Standing {
+export function newStanding(tree: readonly Provider[], table: TypicalTable, scale: PackingScale): PackingStanding {
   const devices: DeviceStanding[] = [];
   for (const provider of tree) {
     const stock = provider.stocks.get(scale.device);
@@ -144,7 +144,7 @@ export function newStanding(tree: readonly Provider[], table: TypicalTable, scal
 }
 
 /** Whether a standing is of these very providers: one that is told anew may have other traits. */
-export function isOf(standing: Standing, tree: readonly Provider[]): boolean {
+export function isOf(standing: PackingStanding, tree: readonly Provider[]): boolean {
   if (standing.tree.length !== tree.length) return false;
   for (let position = 0; position < tree.length; position += 1) {
     if (standing.tree[position] !== tree[position]) return false;
@@ -153,7 +153,7 @@ export function isOf(standing: Standing, tree: readonly Provider[]): boolean {
 }
 
 /** Takes what is free now; only the devices that changed cost anything. Answers whether any did. */
-export function bringUpToDate(standing: Standing, table: TypicalTable): boolean {
+export function bringUpToDate(standing: PackingStanding, table: TypicalTable): boolean {
   const processorFree = standing.processor === undefined ? 0 : freeOf(standing.processor);
   let changed = standing.processorFree !== processorFree;
   standing.processorFree = processorFree;
@@ -179,7 +179,7 @@ export function bringUpToDate(standing: Standing, table: TypicalTable): boolean 
 
 /** The fragmentation of the host after a claim of this much processor and these parts of its devices. */
 export function fragmentationAfter(
-  standing: Standing,
+  standing: PackingStanding,
   table: TypicalTable,
   processorTaken: number,
   taken: readonly Taken[],
