@@ -8,9 +8,8 @@ import type { Protocol } from '../actors/messages/common.ts';
 import type { Bus, BusMessage, Endpoint, Service } from './bus/bus.ts';
 import type { Clock } from './clock.ts';
 import { tellUp } from './comings-up.ts';
-import { endpointOf, WHO } from './endpoints.ts';
-import { CellwrightError, messageOf, NoRespondersError, TimeoutError } from './errors.ts';
-import { HEADERS } from './frames.ts';
+import { endpointOf } from './endpoints.ts';
+import { CellwrightError, messageOf } from './errors.ts';
 import type { Journal } from './journal/journal.ts';
 import { slicerOf } from './journal/slices.ts';
 import type { Outbox } from './outbox.ts';
@@ -21,6 +20,7 @@ import { DEFAULT_PREFIX, type Subjects } from './subjects.ts';
 import { supervision } from './supervision.ts';
 import { type ActorHost, actorHost } from './turn.ts';
 import { VERSION } from './version.ts';
+import { refuseIfHeard, refuseIfHosted } from './who-hosts.ts';
 
 export interface HostingOptions {
   /** The node's name. */
@@ -114,8 +114,6 @@ export interface Hosting {
   stop(): Promise<void>;
 }
 
-const WHO_TIMEOUT_MS = 1_000;
-
 export function hostingOf(options: HostingOptions): Hosting {
   const { name, bus, clock, outbox, subjects, logger, maxMailbox, leases, leaseTtlMs, onError } = options;
   const slicer = slicerOf(clock);
@@ -146,32 +144,6 @@ export function hostingOf(options: HostingOptions): Hosting {
       if (!givenUp.has(address)) bus.publish(subject, Buffer.from(text));
     };
     return { host, handler: endpointOf(host, { node: name, protocol, outbox, maxBytes, answer, onError }) };
-  }
-
-  async function refuseIfHosted(address: Address): Promise<void> {
-    try {
-      const headers = { [HEADERS.type]: WHO };
-      const { data } = await bus.request(subjects.of(address), new Uint8Array(0), {
-        timeoutMs: WHO_TIMEOUT_MS,
-        headers,
-      });
-      const other = Buffer.from(data).toString();
-      throw new CellwrightError('already-hosted', `'${address}' is hosted by the node '${other}'`, { field: 'roles' });
-    } catch (error) {
-      if (!(error instanceof NoRespondersError)) throw error;
-    }
-  }
-
-  /** Without leases: somebody who hears and says nothing may be the owner, held up. Most often it is a mere listener. */
-  async function refuseIfHeard(address: Address): Promise<void> {
-    try {
-      await refuseIfHosted(address);
-    } catch (error) {
-      if (!(error instanceof TimeoutError)) throw error;
-      const heard = `somebody listens on '${subjects.of(address)}', and did not say within ${WHO_TIMEOUT_MS} ms who it is`;
-      const help = 'let it listen only once the node has started or, if it is a node that is held up, end that';
-      throw new TimeoutError('', WHO_TIMEOUT_MS, `whether '${address}' is hosted is not known: ${heard}; ${help}`);
-    }
   }
 
   function statsOf(address: Address): Readonly<Record<string, number>> {
@@ -241,7 +213,7 @@ export function hostingOf(options: HostingOptions): Hosting {
       else keeper.failed(error);
     }
     if (leases === undefined) {
-      await refuseIfHeard(address);
+      await refuseIfHeard(bus, subjects.of(address), address);
       refuseIfEnding();
       ends.push(duty.drop);
       return duty.open();
@@ -289,13 +261,7 @@ export function hostingOf(options: HostingOptions): Hosting {
     },
     own,
     async claim(addresses) {
-      await Promise.all(
-        addresses.map((address) =>
-          refuseIfHosted(address).catch((error) => {
-            if (!(error instanceof TimeoutError)) throw error;
-          }),
-        ),
-      );
+      await Promise.all(addresses.map((address) => refuseIfHosted(bus, subjects.of(address), address)));
     },
     async serve(owner, service) {
       services.set(owner, await onBus(owner, service));
