@@ -3,21 +3,21 @@
 // stand in the same stream, part by part between the entries of turns; what is before the last whole one is purged.
 
 import type { Address } from '../../actors/actor.ts';
-import { fnv1a } from '../../actors/routing.ts';
 import type { NatsBus } from '../bus/nats.ts';
-import { busError, lacksJetStream, WRONG_LAST_SEQUENCE } from '../bus/nats-errors.ts';
+import { busError, WRONG_LAST_SEQUENCE } from '../bus/nats-errors.ts';
 import type { Clock } from '../clock.ts';
-import { CellwrightError, messageOf } from '../errors.ts';
+import { CellwrightError } from '../errors.ts';
 import type { Tenure } from '../ownership/tenure.ts';
 import type { Subjects } from '../subjects.ts';
-import { type Assembled, assemble, entriesOf, epochEntry, partEntries } from './entries.ts';
+import { entriesOf, epochEntry, partEntries } from './entries.ts';
 import { type Journal, type Journals, leaseInDoubt } from './journal.ts';
 import { type MadeJournals, madeJournals } from './made.ts';
-import { MOST_BYTES_AT_ONCE, type Reading, readStream } from './reading.ts';
-import { firstUnlike, numberOf, type Range } from './strays.ts';
-import { type KnownStream, type StreamInfo, streamOf, whatIsThere } from './stream.ts';
+import { MOST_BYTES_AT_ONCE } from './reading.ts';
+import { SnapshotsDue } from './snapshots-due.ts';
+import { storedIn } from './stored.ts';
+import { API_TIMEOUT_MS, type KnownStream, managerOf, streamOf } from './stream.ts';
 import { Turns } from './turns.ts';
-import { ACCOUNT_IS_FULL, IS_BEING_STORED, journalWriter, type StoredTail, type Writer } from './writer.ts';
+import { ACCOUNT_IS_FULL, IS_BEING_STORED, journalWriter, type Writer } from './writer.ts';
 
 export interface JetStreamJournalsOptions {
   readonly bus: NatsBus;
@@ -39,12 +39,8 @@ export interface JetStreamJournalsOptions {
 
 /** The largest piece of a turn or a snapshot in one entry, bytes. */
 const MAX_PIECE_BYTES = 512 * 1024;
-/** Bytes of records after which a snapshot is due, however few records they are: those of builds have payloads in them. */
-const MOST_RECORDED_BYTES = 64 * 1024 * 1024;
 /** How many large journals are read at the same time by one process. */
 const READ_AT_ONCE = 3;
-/** Bytes of records for each byte of the last snapshot before the next one is written. */
-const RECORDED_FOR_SNAPSHOT = 4;
 /**
  * How often a rival may get in between reading the stream and beginning an epoch; and for how long at least, ms, since a
  * short stream is read again in no time.
@@ -53,11 +49,6 @@ const MAX_OPENINGS = 10;
 const OPENING_MS = 5_000;
 /** So many tries differ by their ids. */
 const MAX_ID_TRIES = 64;
-/** So many entries removed at the end are looked for, beside the strays: an operator removes them one at a time. */
-const MAX_REMOVED = 1_000;
-/** How long the client waits for an answer of JetStream, ms: its own default. */
-const API_TIMEOUT_MS = 5_000;
-
 /** What the journals of one process know together. */
 interface Shared {
   readonly made: MadeJournals;
@@ -82,18 +73,11 @@ function jetStreamJournal<R>(owner: Address, options: JetStreamJournalsOptions, 
   const { bus, clock, subjects, replicas = 1, snapshotEvery = 50_000 } = options;
   const subject = subjects.journal(owner);
   const stream = subjects.journalStream(owner);
+  const stored = storedIn<R>({ bus, clock, subject, stream, owner, ...shared });
+  const snapshots = new SnapshotsDue(snapshotEvery, owner);
   let writer: Writer | undefined;
-  /** With how many records the next snapshot is due. Cells that share the load would else all take theirs at one moment. */
-  let due = snapshotEvery - (fnv1a(owner) % Math.ceil(snapshotEvery / 2));
-  /** What was recorded since the last snapshot, and how large that was. */
-  let recordsSince = 0;
-  let bytesSince = 0;
-  let snapshotBytes = 0;
   let epoch = 0;
-  /** A snapshot is being taken. */
-  let isSaving = false;
   let known: KnownStream | undefined;
-  let reading: Reading | undefined;
   /** Ends the opening that is under way. */
   let opening = new AbortController();
   let breakOff: (error: CellwrightError) => void = () => {};
@@ -113,7 +97,7 @@ function jetStreamJournal<R>(owner: Address, options: JetStreamJournalsOptions, 
   function endOpening(): void {
     opening.abort(new CellwrightError('closed', `journal '${stream}' was closed before it was read`));
     opening = new AbortController();
-    reading?.stop();
+    stored.stop();
   }
 
   async function openNow(tenure?: Tenure) {
@@ -128,7 +112,7 @@ function jetStreamJournal<R>(owner: Address, options: JetStreamJournalsOptions, 
     const until = clock.monotonic() + OPENING_MS;
     for (let tries = 0; tries < MAX_OPENINGS || clock.monotonic() < until; tries += 1) {
       const { state } = tries === 0 ? info : await streams.info(stream);
-      const recorded = await readAll(state, signal);
+      const recorded = await stored.readAll(state, signal);
       if (recorded === null) continue;
       epoch = Math.max(recorded.epoch + 1, tenure?.epoch ?? 0);
       // A newer owner can only have come after this moment, and so has written after what was read, or will: then the
@@ -143,8 +127,7 @@ function jetStreamJournal<R>(owner: Address, options: JetStreamJournalsOptions, 
       if (begun === null) continue;
       known = { created: info.created, lastSequence: begun };
       shared.known.set(stream, known);
-      ({ recordsSince, bytesSince, snapshotBytes } = recorded);
-      isSaving = false;
+      snapshots.begin(recorded);
       writer = journalWriter({
         bus,
         clock,
@@ -152,7 +135,7 @@ function jetStreamJournal<R>(owner: Address, options: JetStreamJournalsOptions, 
         subject,
         epoch,
         begun,
-        readTail,
+        readTail: stored.readTail,
         noteRefused,
         onRefused,
         onBroken: (error) => breakOff(error),
@@ -160,73 +143,6 @@ function jetStreamJournal<R>(owner: Address, options: JetStreamJournalsOptions, 
       return recorded;
     }
     throw new CellwrightError('contended', `others keep opening journal '${stream}'`, { retryable: true });
-  }
-
-  /**
-   * Null when somebody has written meanwhile, and may have purged what was to be read.
-   * @param state Its `last_seq` is the number of the last entry that ever stood in the stream, whether it still does or not.
-   */
-  async function readAll(state: StreamInfo['state'], signal: AbortSignal): Promise<Assembled<R> | null> {
-    const { messages, bytes, first_seq: first, last_seq: last } = state;
-    if (messages === 0) {
-      const hadOwn = last > 0 && firstUnlike(await shared.made.straysOf(owner), [1, last]) !== null;
-      if (hadOwn) throw lost(`had ${last} entries and has none`);
-      return assemble<R>([]);
-    }
-    const there = await lastThere(last);
-    if (there === null) return null;
-    const { entries, strays } = await shared.turns.take(Math.min(bytes, MOST_BYTES_AT_ONCE), signal, async () => {
-      reading = readStream({ bus, clock, stream, first, last: there });
-      return { entries: await reading.entries, strays: reading.strays };
-    });
-    if (strays.length > 0) await refuseStrays(strays);
-    const recorded = assemble<R>(entries);
-    if (!recorded.hasGap) return recorded;
-    if (await hasGrown(last)) return null;
-    throw lost('lacks entries that no snapshot stands for');
-  }
-
-  /**
-   * The number of the last entry that stands in the stream. What was removed after it may have been the journal's own,
-   * of which nothing that is left tells, unless it was seen to be strays. (The server is asked for one number after the
-   * other: before 2.10 it finds no last one by its subject when the very last was removed.) Null when somebody has
-   * written meanwhile.
-   */
-  async function lastThere(last: number): Promise<number | null> {
-    const { streams } = await managerOf(bus, stream);
-    const isThere = async (seq: number) => (await whatIsThere(streams.getMessage(stream, { seq }))) !== null;
-    if (await isThere(last)) return last;
-    const strays = await shared.made.straysOf(owner);
-    const least = Math.max(0, last - MAX_REMOVED - numberOf(strays));
-    let there = last - 1;
-    while (there > least && !(await isThere(there))) there -= 1;
-    if (await hasGrown(last)) return null;
-    const first = firstUnlike(strays, [there + 1, last]);
-    if (first === null) return there;
-    throw lost(
-      `ends with entry ${there}, and had entries to ${last}: entry ${first} is gone, which was not seen to be a ` +
-        `stray. Restore it; or, if nothing from ${first} to ${last} was the journal's own, say so: ` +
-        shared.made.howToAllow(owner, [...strays, [first, last]]),
-    );
-  }
-
-  async function hasGrown(last: number): Promise<boolean> {
-    const { streams } = await managerOf(bus, stream);
-    return (await streams.info(stream)).state.last_seq > last;
-  }
-
-  async function refuseStrays(strays: readonly Range[]): Promise<void> {
-    await shared.made.noteStrays(owner, strays);
-    const [[sequence]] = strays as [Range];
-    const others = numberOf(strays) - 1;
-    const message =
-      `entry ${sequence} of journal '${stream}' is one that no owner wrote: somebody has published to '${subject}'. ` +
-      `Remove it: nats stream rmm ${stream} ${sequence}${others > 0 ? `; and so ${others} more` : ''}`;
-    throw new CellwrightError('journal-unreadable', message);
-  }
-
-  function lost(why: string): CellwrightError {
-    return new CellwrightError('journal-lost', `journal '${stream}' ${why}`);
   }
 
   /** Begins an epoch after the entry `last`, and answers the number of its entry; null when somebody wrote meanwhile. */
@@ -243,23 +159,8 @@ function jetStreamJournal<R>(owner: Address, options: JetStreamJournalsOptions, 
     if (ack.error === undefined) return ack.duplicate === true ? null : (ack.seq ?? last + 1);
     if ([WRONG_LAST_SEQUENCE, IS_BEING_STORED].includes(ack.error.err_code)) return null;
     // It did follow the last one, so that no other has its number, if the server has given it one.
-    if (ack.error.err_code === ACCOUNT_IS_FULL && (await hasGrown(last))) await noteRefused(last + 1);
+    if (ack.error.err_code === ACCOUNT_IS_FULL && (await stored.hasGrown(last))) await noteRefused(last + 1);
     throw new CellwrightError('journal-refused', `journal '${stream}' refuses to be opened: ${ack.error.description}`);
-  }
-
-  async function readTail(known: number): Promise<StoredTail | null> {
-    const { streams } = await managerOf(bus, stream);
-    // Asked before the last message is: what is stored between the two was not removed.
-    const info = await whatIsThere(streams.info(stream));
-    if (info === null || info.state.messages === 0) return null;
-    const { last_seq: last } = info.state;
-    // Before 2.10 none is found by the subject when the very last was removed.
-    const tail =
-      (await whatIsThere(streams.getMessage(stream, { last_by_subj: subject }))) ??
-      (await whatIsThere(streams.getMessage(stream, { seq: known })));
-    const id = tail?.header.get('Nats-Msg-Id') ?? '';
-    const { seq: sequence } = tail ?? { seq: 0 };
-    return sequence < last ? { id, sequence, removed: last } : { id, sequence };
   }
 
   /** This process keeps it in mind in any case. */
@@ -279,8 +180,7 @@ function jetStreamJournal<R>(owner: Address, options: JetStreamJournalsOptions, 
 
   /** A snapshot is safe: it stands for what is before its first entry. */
   function ended(first: number, bytes: number): void {
-    isSaving = false;
-    snapshotBytes = bytes;
+    snapshots.taken(bytes);
     // What is purged too late is only read once more: a failure here needs no more than the next snapshot.
     purgeBefore(first).catch(() => {});
   }
@@ -289,9 +189,8 @@ function jetStreamJournal<R>(owner: Address, options: JetStreamJournalsOptions, 
     open,
     append(records, done) {
       breakOff = done;
-      recordsSince += records.length;
       const bodies = entriesOf(records, { epoch, pieceBytes: pieceBytes() });
-      bytesSince += bytesOf(bodies);
+      snapshots.noteRecorded(records.length, bytesOf(bodies));
       bodies.forEach((body, position) => {
         writer?.append(body, (sequence) => {
           if (known !== undefined) known.lastSequence = sequence;
@@ -304,16 +203,11 @@ function jetStreamJournal<R>(owner: Address, options: JetStreamJournalsOptions, 
       return reason === undefined ? undefined : refusalOf(reason);
     },
     get wantsSnapshot() {
-      const isDue = recordsSince >= due || bytesSince >= MOST_RECORDED_BYTES;
-      return !isSaving && isDue && bytesSince >= RECORDED_FOR_SNAPSHOT * snapshotBytes;
+      return snapshots.isDue;
     },
     beginSnapshot() {
       const writing = writer;
-      const recordBytes = bytesSince / Math.max(1, recordsSince);
-      isSaving = true;
-      due = snapshotEvery;
-      recordsSince = 0;
-      bytesSince = 0;
+      const recordBytes = snapshots.take();
       let parts = 0;
       let bytes = 0;
       let first = 0;
@@ -346,15 +240,4 @@ function jetStreamJournal<R>(owner: Address, options: JetStreamJournalsOptions, 
 
 function bytesOf(bodies: readonly Uint8Array[]): number {
   return bodies.reduce((sum, { length }) => sum + length, 0);
-}
-
-async function managerOf(bus: NatsBus, stream: string) {
-  try {
-    return await bus.connection.jetstreamManager();
-  } catch (cause) {
-    // An account without it, or a server on which it is not ready yet; anything else says nothing of that.
-    if (!lacksJetStream(cause)) throw busError(cause, `journal ${stream}`, API_TIMEOUT_MS);
-    const message = `journal '${stream}' needs JetStream, which this NATS account does not offer: ${messageOf(cause)}`;
-    throw new CellwrightError('no-jetstream', message, { cause });
-  }
 }

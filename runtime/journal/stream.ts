@@ -3,8 +3,8 @@
 
 import type { Address } from '../../actors/actor.ts';
 import type { NatsBus } from '../bus/nats.ts';
-import { busError, jetStreamCodeOf, STREAM_NOT_FOUND } from '../bus/nats-errors.ts';
-import { CellwrightError } from '../errors.ts';
+import { busError, jetStreamCodeOf, lacksJetStream, STREAM_NOT_FOUND } from '../bus/nats-errors.ts';
+import { CellwrightError, messageOf } from '../errors.ts';
 import type { MadeJournals } from './made.ts';
 
 type StreamManager = Awaited<ReturnType<NatsBus['connection']['jetstreamManager']>>['streams'];
@@ -32,9 +32,23 @@ export interface StreamOptions {
   onError(error: CellwrightError): void;
 }
 
+/** How long the client waits for an answer of JetStream, ms: its own default. */
+export const API_TIMEOUT_MS = 5_000;
 const NO_MESSAGE = 10037;
 /** For how long a server knows an entry that is sent again, ns: longer than any outage that is resent over. */
 const DUPLICATE_WINDOW_NS = 120_000_000_000;
+
+/** @throws CellwrightError `no-jetstream` when the account has no JetStream. */
+export async function managerOf(bus: NatsBus, stream: string) {
+  try {
+    return await bus.connection.jetstreamManager();
+  } catch (cause) {
+    // An account without it, or a server on which it is not ready yet; anything else says nothing of that.
+    if (!lacksJetStream(cause)) throw busError(cause, `journal ${stream}`, API_TIMEOUT_MS);
+    const message = `journal '${stream}' needs JetStream, which this NATS account does not offer: ${messageOf(cause)}`;
+    throw new CellwrightError('no-jetstream', message, { cause });
+  }
+}
 
 /**
  * The stream of a journal, ready to be read.

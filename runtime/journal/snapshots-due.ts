@@ -1,0 +1,61 @@
+// When the next snapshot of a journal is due, by what was recorded since the last one.
+
+import type { Address } from '../../actors/actor.ts';
+import { fnv1a } from '../../actors/routing.ts';
+import type { Assembled } from './entries.ts';
+
+/** Bytes of records after which a snapshot is due, however few records they are: those of builds have payloads in them. */
+const MOST_RECORDED_BYTES = 64 * 1024 * 1024;
+/** Bytes of records for each byte of the last snapshot before the next one is written. */
+const RECORDED_FOR_SNAPSHOT = 4;
+
+export class SnapshotsDue {
+  readonly #every: number;
+  /** With how many records the next one is due. */
+  #dueAt: number;
+  /** What was recorded since the last one, and how large that was. */
+  #records = 0;
+  #bytes = 0;
+  #lastBytes = 0;
+  #isBeingTaken = false;
+
+  constructor(every: number, owner: Address) {
+    this.#every = every;
+    // Cells that share the load would else all take theirs at one moment.
+    this.#dueAt = every - (fnv1a(owner) % Math.ceil(every / 2));
+  }
+
+  /** Goes on from what was read. */
+  begin({ recordsSince, bytesSince, snapshotBytes }: Assembled<unknown>): void {
+    this.#records = recordsSince;
+    this.#bytes = bytesSince;
+    this.#lastBytes = snapshotBytes;
+    this.#isBeingTaken = false;
+  }
+
+  noteRecorded(records: number, bytes: number): void {
+    this.#records += records;
+    this.#bytes += bytes;
+  }
+
+  get isDue(): boolean {
+    const isMuch = this.#records >= this.#dueAt || this.#bytes >= MOST_RECORDED_BYTES;
+    return !this.#isBeingTaken && isMuch && this.#bytes >= RECORDED_FOR_SNAPSHOT * this.#lastBytes;
+  }
+
+  /** One is being taken. Answers how many bytes a record has had since the last one. */
+  take(): number {
+    const recordBytes = this.#bytes / Math.max(1, this.#records);
+    this.#isBeingTaken = true;
+    this.#dueAt = this.#every;
+    this.#records = 0;
+    this.#bytes = 0;
+    return recordBytes;
+  }
+
+  /** It is safe, and so large. */
+  taken(bytes: number): void {
+    this.#isBeingTaken = false;
+    this.#lastBytes = bytes;
+  }
+}
