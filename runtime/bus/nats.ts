@@ -1,47 +1,38 @@
 // The bus over a NATS server, with the client set up so that it neither goes deaf nor gives up.
 // The NATS client is imported in this folder only.
 
-import {
-  createInbox,
-  type Msg,
-  type NatsConnection,
-  type Service as NatsService,
-  ServiceError,
-  type ServiceMsg,
-  type Subscription,
-} from 'nats';
+import { createInbox, type NatsConnection } from 'nats';
 import { unlessAborted } from '../abortable.ts';
-import type { Clock, Timer } from '../clock.ts';
+import type { Clock } from '../clock.ts';
 import { CellwrightError, TimeoutError } from '../errors.ts';
 import { eachOnce } from '../patience.ts';
 import { sleep } from '../pause.ts';
 import { systemClock } from '../system-clock.ts';
 import { unfailing } from '../unfailing.ts';
 import { within } from '../within.ts';
-import type { Body, Bus, BusMessage, Encoded, Endpoint, PublishOptions, ServiceConfig } from './bus.ts';
+import type { Body, Bus, Encoded, PublishOptions } from './bus.ts';
 import { interest, type Listener } from './interest.ts';
 import { loopbackOf } from './loopback.ts';
 import { authenticatorOf, checkAccess } from './nats-access.ts';
 import { shownAddresses } from './nats-addresses.ts';
 import { checkNatsOptions } from './nats-checks.ts';
-import { busError, isOfTls, isPermissionViolation, worthRetrying } from './nats-errors.ts';
+import { busError, isOfTls, worthRetrying } from './nats-errors.ts';
 import { CLOSE_TIMEOUT_MS, type NatsLink, natsLink, statusOfAll } from './nats-link.ts';
-import { headerBlock, isNoResponders, received } from './nats-messages.ts';
+import { headerBlock } from './nats-messages.ts';
 import { clientOptions, type NatsOptions, type NatsStatus } from './nats-options.ts';
+import { Pauses } from './nats-pauses.ts';
 import { type NatsRequests, natsRequests } from './nats-requests.ts';
+import { natsService } from './nats-service.ts';
+import { natsSubscription } from './nats-subscription.ts';
 import { connectFirst, onFailedAttempt } from './nats-transport.ts';
 import {
   checkMessage,
-  checkService,
   checkSize,
-  checkSubscription,
   closedError,
   type ErrorListener,
   encodedOf,
   guarded,
   reportToConsole,
-  serviceErrorHeaders,
-  serviceErrorText,
   sizeOf,
 } from './wire.ts';
 
@@ -62,12 +53,6 @@ const CONNECT_TIMEOUT_MS = 10_000;
 const DIAL_TIMEOUT_MS = 5_000;
 /** Pause between first attempts, in milliseconds. */
 const DIAL_PAUSE_MS = 100;
-/**
- * After which the server is asked again to let this user hear what it forbade, in milliseconds: the client takes it for
- * an answer for good, and an operator who mends the permissions would find a process that is deaf, and owns what it owned.
- */
-const FORBIDDEN_PAUSE_MS = 5_000;
-
 /**
  * Connects, and from then on stays connected until `close`.
  * @throws CellwrightError `bad-option` with the field, also for credentials and certificates that cannot be used;
@@ -180,28 +165,12 @@ function natsBus({ main, echo, requests, report, tell, clock, inboxPrefix, close
   /** Who is to be told when nobody hears a question. */
   const askers = interest<Listener>();
   const links = [...new Set([main, echo])];
+  const pauses = new Pauses(clock, connection);
   let closing: Promise<void> | undefined;
   let tellEnding = (): void => {};
   const ending = new Promise<void>((resolve) => {
     tellEnding = resolve;
   });
-
-  /** What is to be asked of the server again. */
-  const pauses = new Set<Timer>();
-  const afterPause = (work: () => void): Timer | undefined => {
-    // Whatever the server still says while it is left.
-    if (closing !== undefined) return undefined;
-    const timer = clock.after(FORBIDDEN_PAUSE_MS, () => {
-      pauses.delete(timer);
-      if (closing === undefined && !connection.isClosed()) work();
-    });
-    pauses.add(timer);
-    return timer;
-  };
-  const cancel = (timer: Timer | undefined): void => {
-    timer?.cancel();
-    if (timer !== undefined) pauses.delete(timer);
-  };
 
   void echo.closed.then(() => requests.end());
   const closed = Promise.all(links.map((link) => link.closed)).then((reasons) => {
@@ -235,43 +204,7 @@ function natsBus({ main, echo, requests, report, tell, clock, inboxPrefix, close
     loopback.deliver(subject, same, publishOptions);
   };
 
-  /** A throw would silence the whole connection, and leave it open. */
-  const safely =
-    (handler: (message: BusMessage) => void) =>
-    (message: BusMessage): void => {
-      try {
-        handler(message);
-      } catch (failure) {
-        report(failure, message.subject);
-      }
-    };
-
-  /** The client counts and answers what is thrown here; with a message that fits a header it does so safely. */
-  const endpointHandler =
-    ({ handler }: Endpoint) =>
-    (error: Error | null, message: ServiceMsg): void => {
-      if (error !== null) return;
-      try {
-        handler(received(message));
-      } catch (failure) {
-        report(failure, message.subject);
-        if (!connection.isClosed()) throw new ServiceError(500, serviceErrorText(failure));
-      }
-    };
-
-  /** The same for what is handed over. */
-  const answering =
-    ({ handler }: Endpoint) =>
-    (message: BusMessage): void => {
-      try {
-        handler(message);
-      } catch (failure) {
-        report(failure, message.subject);
-        if (message.reply === undefined || connection.isClosed()) return;
-        send(message.reply, new Uint8Array(0), { headers: serviceErrorHeaders(failure) });
-      }
-    };
-
+  const parts = { main, echo, loopback, askers, report, pauses, clock, closeTimeoutMs, send };
   const bus: NatsBus = {
     connection,
     get connected() {
@@ -283,54 +216,7 @@ function natsBus({ main, echo, requests, report, tell, clock, inboxPrefix, close
     inbox: () => createInbox(inboxPrefix),
     closed: () => closed,
     publish: (subject, body, publishOptions = {}) => send(subject, body, publishOptions),
-    subscribe(subject, handler, { queue, onUnheard, onForbidden, loopback: isLooped = false } = {}) {
-      checkSubscription(subject, queue);
-      const handle = safely(handler);
-      let subscribed: Subscription;
-      let isOver = false;
-      let again: Timer | undefined;
-      const forbidden = (error: Error): void => {
-        guarded(() => onForbidden?.(busError(error, subject)))(error, subject);
-        cancel(again);
-        if (!isOver) again = afterPause(() => (subscribed = begin()));
-      };
-      const callback = (error: Error | null, message: Msg): void => {
-        if (error !== null) {
-          // What the server forbids is reported where its status comes in.
-          if (!isPermissionViolation(error)) report(busError(error, subject), subject);
-          else forbidden(error);
-        } else if (!isNoResponders(message)) handle(received(message));
-        else if (onUnheard !== undefined) safely(() => onUnheard(message.subject))(received(message));
-      };
-      // Only the connection that publishes a question is told that nobody heard it.
-      const isMain = isLooped || onUnheard !== undefined;
-      const link = isMain ? main : echo;
-      const { connection } = link;
-      const begin = () => connection.subscribe(subject, queue === undefined ? { callback } : { callback, queue });
-      try {
-        subscribed = begin();
-        const looped = isMain ? loopback?.subscribe(subject, handle) : undefined;
-        const asker: Listener | null = onUnheard === undefined ? null : { subject, queue: undefined, order: 0 };
-        if (asker !== null) askers.add(asker);
-        const ended = (error: CellwrightError): void => {
-          subscribed.unsubscribe();
-          forbidden(error);
-        };
-        const leave = queue === undefined ? undefined : link.whenEnded(subject, ended);
-        return {
-          unsubscribe() {
-            leave?.();
-            if (asker !== null) askers.remove(asker);
-            looped?.unsubscribe();
-            isOver = true;
-            cancel(again);
-            subscribed.unsubscribe();
-          },
-        };
-      } catch (error) {
-        throw busError(error, subject);
-      }
-    },
+    subscribe: (subject, handler, subscribeOptions = {}) => natsSubscription(subject, handler, subscribeOptions, parts),
     async request(subject, data, { timeoutMs, headers }) {
       checkMessage(subject, data, headers === undefined ? {} : { headers }, main.maxPayloadBytes);
       const deadline = clock.monotonic() + timeoutMs;
@@ -344,64 +230,7 @@ function natsBus({ main, echo, requests, report, tell, clock, inboxPrefix, close
         else sendBy(echo, subject, data, publishOptions);
       });
     },
-    async serve(config) {
-      checkService(config);
-      if (connection.isClosed()) throw closedError();
-      const { name, description, version, metadata, endpoints, loopback: isLooped = false } = config;
-      const link = isLooped ? main : echo;
-      let service: NatsService;
-      let leave = (): void => {};
-      let isOver = false;
-      let again: Timer | undefined;
-      const begin = async (): Promise<void> => {
-        const begun = await link.connection.services.add({
-          name,
-          description,
-          version,
-          metadata: { ...metadata },
-          statsHandler: async (endpoint) => statsOf(config, endpoint.subject),
-        });
-        service = begun;
-        if (isOver) return void begun.stop();
-        for (const endpoint of endpoints) {
-          const { queue } = endpoint;
-          const group = queue === undefined ? {} : { queue };
-          begun.addEndpoint(endpoint.name, { subject: endpoint.subject, handler: endpointHandler(endpoint), ...group });
-        }
-        const looped = (isLooped ? endpoints : []).map((endpoint) =>
-          loopback?.subscribe(endpoint.subject, safely(answering(endpoint))),
-        );
-        const ended = (error: CellwrightError) => void begun.stop(error);
-        const heard = endpoints.map((endpoint) => link.whenEnded(endpoint.subject, ended));
-        leave = () => {
-          for (const each of looped) each?.leave();
-          for (const each of heard) each();
-        };
-        void begun.stopped.then((error) => {
-          leave();
-          if (error && closing === undefined && !connection.isClosed()) failed(error);
-        });
-      };
-      const failed = (failure: unknown): void => {
-        const error = busError(failure, name);
-        // What the server forbids is reported where its status comes in, and there not each time.
-        if (error.code !== 'permission-denied') report(error, name);
-        if (!isOver) again = afterPause(() => void begin().catch(failed));
-      };
-      await begin();
-      // From here on the server knows the endpoints; without one it is told them on connecting.
-      if (link.connected) await link.connection.flush().catch(() => undefined);
-      return {
-        async stop() {
-          isOver = true;
-          cancel(again);
-          leave();
-          // The server is to say that it has taken note, which one that hangs does not.
-          const stopping = service.stop();
-          if (await within(closeTimeoutMs, stopping, clock)) await stopping;
-        },
-      };
-    },
+    serve: (config) => natsService(config, parts),
     async flush() {
       await Promise.all([loopback?.flush(), ...links.map((link) => link.flush())]);
     },
@@ -410,7 +239,7 @@ function natsBus({ main, echo, requests, report, tell, clock, inboxPrefix, close
       closing ??= (async () => {
         // Whoever waits is told now: to close takes as long as a server that hangs is given.
         requests.end();
-        for (const timer of pauses) timer.cancel();
+        pauses.end();
         tellEnding();
         await loopback?.flush();
         // What comes by the second one until its end is answered by the first.
@@ -424,15 +253,4 @@ function natsBus({ main, echo, requests, report, tell, clock, inboxPrefix, close
   // One connection without the other would be deaf, or dumb.
   for (const link of links) void link.closed.then(() => bus.close());
   return bus;
-}
-
-/** Never fails: the client answers nobody, and ends the process, when statistics cannot be written as JSON. */
-function statsOf({ stats, endpoints }: ServiceConfig, subject: string): unknown {
-  const endpoint = endpoints.find((each) => each.subject === subject);
-  if (stats === undefined || endpoint === undefined) return null;
-  try {
-    return JSON.parse(JSON.stringify(stats(endpoint.name)));
-  } catch (error) {
-    return { error: serviceErrorText(error) };
-  }
 }
