@@ -3,15 +3,16 @@
 import type { Command } from 'commander';
 import { positiveNumber } from './options.ts';
 import type { AuditFlags } from './perform-audit.ts';
-import { withServer } from './server-flags.ts';
+import { withPrefix, withServer } from './server-flags.ts';
 
 export function addAudit(program: Command): void {
-  withServer(
-    program
-      .command('audit')
-      .description('look whether all owners agree, and say in words what does not add up and whose obligation it is'),
+  withPrefix(
+    withServer(
+      program
+        .command('audit')
+        .description('look whether all owners agree, and say in words what does not add up and whose obligation it is'),
+    ),
   )
-    .option('--prefix <prefix>', 'what every subject begins with', 'cw')
     .option('--json', 'print what was found as JSON, or what went wrong')
     .option('--repair', 'clear away what is certainly dead; never anything that is alive')
     .option(

@@ -5,7 +5,7 @@ import { MAX_AMOUNT, MAX_COUNT } from '../../actors/messages/limits.ts';
 import { list, readable, wholeNumber } from './options.ts';
 import type { AskFlags } from './perform-explain.ts';
 import type { FitFlags } from './perform-fit.ts';
-import { withServer } from './server-flags.ts';
+import { withPrefix, withServer } from './server-flags.ts';
 
 export function addFit(program: Command): void {
   const fit = program
@@ -39,9 +39,10 @@ export function addFit(program: Command): void {
 }
 
 export function withFlags(command: Command): Command {
-  return withServer(command)
-    .option('--prefix <prefix>', 'what every subject begins with', 'cw')
-    .option('--json', 'print the answer as JSON, with stable codes; or what went wrong');
+  return withPrefix(withServer(command)).option(
+    '--json',
+    'print the answer as JSON, with stable codes; or what went wrong',
+  );
 }
 
 /** `VCPU=4,MEMORY_MB=8192`; which classes there are is for the API to say. */

@@ -3,7 +3,7 @@
 import type { Command } from 'commander';
 import { text } from './options.ts';
 import type { HostFlags } from './perform-host.ts';
-import { withServer } from './server-flags.ts';
+import { withPrefix, withServer } from './server-flags.ts';
 
 const WHICH = '<cell>/<host>; or its name, with --cell';
 
@@ -40,8 +40,8 @@ export function addHost(program: Command): void {
 }
 
 function withFlags(command: Command, cell = 'the cell of the host'): Command {
-  return withServer(command)
-    .option('--cell <cell>', cell)
-    .option('--prefix <prefix>', 'what every subject begins with', 'cw')
-    .option('--json', 'print the answer as JSON, or what went wrong');
+  return withPrefix(withServer(command).option('--cell <cell>', cell)).option(
+    '--json',
+    'print the answer as JSON, or what went wrong',
+  );
 }

@@ -43,6 +43,11 @@ export function withAccess(command: Command): Command {
     .option('--tlskey <file>', 'its key, in PEM form', readable);
 }
 
+/** Adds the flag of the deployment. */
+export function withPrefix(command: Command): Command {
+  return command.option('--prefix <prefix>', 'what every subject begins with', DEFAULT_PREFIX);
+}
+
 /** The way in as it is said again to another command. */
 export function accessWords(access: AccessFlags): string {
   return ACCESS_FLAGS.map((flag) => (access[flag] === undefined ? '' : ` --${flag} ${quoted(access[flag])}`)).join('');
