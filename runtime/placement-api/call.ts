@@ -5,7 +5,7 @@ import { type ApiOutcome, type ApiRefusal, MAX_LISTED } from '../../actors/messa
 import type { ProviderView } from '../../actors/placement/api/reads.ts';
 import type { Authority, Question } from './authority.ts';
 import { faultOf, type Schema } from './json-schema.ts';
-import { badRequest, notFound } from './problem.ts';
+import { badRequest, CODES, notFound, Problem } from './problem.ts';
 import type { Query } from './query.ts';
 
 export interface Call {
@@ -52,6 +52,13 @@ export async function asked<Content>(
 ): Promise<{ ok: Content; refused?: undefined } | { ok?: undefined; refused: ApiRefusal }> {
   const outcome: ApiOutcome = await authority.ask(question);
   return 'refused' in outcome ? { refused: outcome.refused } : { ok: outcome.ok as Content };
+}
+
+/** The same of a question that is never refused. */
+export async function told<Content>(call: Call, question: Question): Promise<Content> {
+  const { ok, refused } = await asked<Content>(call, question);
+  if (refused !== undefined) throw new Error(refused.message);
+  return ok;
 }
 
 /** A named part of the path. */
@@ -110,6 +117,12 @@ export async function bodyForProvider<Content>(call: Call, id: string, schema: S
 
 export function noSuchProvider(id: string) {
   return notFound(`No resource provider with uuid ${id} found`);
+}
+
+/** Of a provider that was changed since its aggregates or traits were read. */
+export function generationChanged(refusal: ApiRefusal): Problem {
+  const message = "Resource provider's generation already changed. Please update the generation and try again.";
+  return new Problem(409, message, { code: CODES.concurrentUpdate, refusal });
 }
 
 /** As Python's parser words it, where that is simple to say. */

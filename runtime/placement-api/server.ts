@@ -177,10 +177,14 @@ function takesJson(route: Route, context: Context, minor: number): boolean {
 }
 
 function requireJson(context: Context): void {
-  const type = (context.req.header('content-type') ?? '').split(';')[0]?.trim() ?? '';
-  if (type === JSON_TYPE) return;
-  const named = type === '' ? 'None' : type;
-  throw new Problem(415, `The media type ${named} is not supported, use ${JSON_TYPE}`);
+  const type = contentTypeOf(context);
+  if (type !== JSON_TYPE) throw new Problem(415, `The media type ${type} is not supported, use ${JSON_TYPE}`);
+}
+
+/** As the reference names it. */
+function contentTypeOf({ req }: Context): string {
+  const type = (req.header('content-type') ?? '').split(';')[0]?.trim() ?? '';
+  return type === '' ? 'None' : type;
 }
 
 async function readBody(context: Context): Promise<Buffer> {
@@ -239,11 +243,10 @@ function problemOf(error: unknown, { onError }: ServerOptions): Problem {
 function problemResponse(problem: Problem, exchange: Exchange): Response {
   const { context, accept, requestId, minor } = exchange;
   const { method } = context.req;
-  const contentType = (context.req.header('content-type') ?? '').split(';')[0]?.trim() ?? '';
   const told = problemBody(problem, {
     method,
     accept,
-    contentType: contentType === '' ? 'None' : contentType,
+    contentType: contentTypeOf(context),
     requestId,
     minor,
   });

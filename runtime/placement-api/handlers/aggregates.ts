@@ -1,8 +1,16 @@
 // /resource_providers/{uuid}/aggregates
 
 import type { ProviderView } from '../../../actors/placement/api/reads.ts';
-import { asked, bodyForProvider, type Handler, noSuchProvider, param, type Reply, refuseTooMany } from '../call.ts';
-import { CODES, Problem } from '../problem.ts';
+import {
+  asked,
+  bodyForProvider,
+  generationChanged,
+  type Handler,
+  noSuchProvider,
+  param,
+  type Reply,
+  refuseTooMany,
+} from '../call.ts';
 import { putAggregates } from '../schemas/providers.ts';
 
 /** Since when the provider's generation is compared, counted and told. */
@@ -35,6 +43,5 @@ export const putProviderAggregates: Handler = async (call) => {
   });
   if (refused === undefined) return aggregatesReply(ok, call.minor);
   if (refused.code === 'no-provider') throw noSuchProvider(id);
-  const message = "Resource provider's generation already changed. Please update the generation and try again.";
-  throw new Problem(409, message, { code: CODES.concurrentUpdate, refusal: refused });
+  throw generationChanged(refused);
 };

@@ -2,7 +2,7 @@
 
 import type { ApiRefusal, ConsumerChange } from '../../../actors/messages/placement-api.ts';
 import type { ConsumerView, ProviderAllocations } from '../../../actors/placement/api/reads.ts';
-import { asked, bodyOf, type Handler, latestOf, param, refuseTooMany } from '../call.ts';
+import { asked, bodyOf, type Handler, latestOf, param, refuseTooMany, told } from '../call.ts';
 import { badRequest, CODES, notFound, Problem } from '../problem.ts';
 import { postAllocations, putAllocations, reshaper } from '../schemas/allocations.ts';
 import { isUuidLike, normalUuid } from '../uuid.ts';
@@ -132,9 +132,8 @@ function notAllocated(refusal: ApiRefusal, unknownNames: string): Problem {
 export const showConsumer: Handler = async (call) => {
   const { minor } = call;
   const consumer = param(call, 'consumer_uuid');
-  const { ok, refused } = await asked<ConsumerView>(call, { type: 'consumer-show', consumer });
-  if (refused !== undefined) throw new Error(refused.message);
-  const { allocations, project, user, generation, consumerType, changedAt } = ok;
+  const shown = await told<ConsumerView>(call, { type: 'consumer-show', consumer });
+  const { allocations, project, user, generation, consumerType, changedAt } = shown;
   const isHolding = Object.keys(allocations).length > 0;
   const body = {
     allocations,

@@ -1,6 +1,6 @@
 // /resource_classes
 
-import { asked, bodyOf, type Call, type Handler, param } from '../call.ts';
+import { asked, bodyOf, type Call, type Handler, param, told } from '../call.ts';
 import { faultOf } from '../json-schema.ts';
 import { badRequest, notFound, Problem } from '../problem.ts';
 import { RESOURCE_CLASS } from '../schemas/providers.ts';
@@ -9,11 +9,7 @@ const urlOf = (name: string) => `/resource_classes/${name}`;
 const classBody = (name: string) => ({ name, links: [{ rel: 'self', href: urlOf(name) }] });
 const noSuchClass = (name: string) => notFound(`No such resource class ${name}.`);
 
-async function classesOf(call: Call): Promise<readonly string[]> {
-  const { ok, refused } = await asked<string[]>(call, { type: 'classes-list' });
-  if (refused !== undefined) throw new Error(refused.message);
-  return ok;
-}
+const classesOf = (call: Call) => told<readonly string[]>(call, { type: 'classes-list' });
 
 export const listClasses: Handler = async (call) => {
   const classes = await classesOf(call);

@@ -5,23 +5,21 @@ import {
   asked,
   bodyOf,
   type Call,
+  generationChanged,
   type Handler,
   noSuchProvider,
   param,
   providerShown,
   refuseTooMany,
+  told,
 } from '../call.ts';
 import { faultOf } from '../json-schema.ts';
-import { badRequest, CODES, notFound, Problem } from '../problem.ts';
+import { badRequest, notFound, Problem } from '../problem.ts';
 import { CUSTOM_TRAIT, LIST_TRAITS, PUT_TRAITS } from '../schemas/providers.ts';
 
 const noSuchTrait = (name: string) => notFound(`No such trait(s): ${name}.`);
 
-async function traitsOf(call: Call): Promise<Traits> {
-  const { ok, refused } = await asked<Traits>(call, { type: 'traits-list' });
-  if (refused !== undefined) throw new Error(refused.message);
-  return ok;
-}
+const traitsOf = (call: Call) => told<Traits>(call, { type: 'traits-list' });
 
 export const listTraits: Handler = async (call) => {
   const { query } = call;
@@ -101,8 +99,7 @@ export const putProviderTraits: Handler = async (call) => {
   if (refused === undefined) return providerTraits(ok);
   if (refused.code === 'no-provider') throw noSuchProvider(id);
   if (refused.code === 'no-trait') throw badRequest(`No such trait ${refused.subject}`);
-  const message = "Resource provider's generation already changed. Please update the generation and try again.";
-  throw new Problem(409, message, { code: CODES.concurrentUpdate, refusal: refused });
+  throw generationChanged(refused);
 };
 
 export const deleteProviderTraits: Handler = async (call) => {

@@ -2,7 +2,7 @@
 
 import { addAmounts } from '../../../actors/amounts.ts';
 import type { UsageOfType, Usages } from '../../../actors/placement/api/reads.ts';
-import { asked, type Handler, providerShown } from '../call.ts';
+import { type Handler, providerShown, told } from '../call.ts';
 import { usages as usagesQuery } from '../schemas/providers.ts';
 
 export const showProviderUsages: Handler = async (call) => {
@@ -15,13 +15,12 @@ export const showUsages: Handler = async (call) => {
   const { query, minor } = call;
   query.check(usagesQuery(minor));
   const user = query.get('user_id');
-  const { ok, refused } = await asked<Usages>(call, {
+  const known = await told<Usages>(call, {
     type: 'usages',
     project: query.get('project_id') ?? '',
     ...(user === undefined ? {} : { user }),
   });
-  if (refused !== undefined) throw new Error(refused.message);
-  const usages = minor >= 38 ? byType(ok, query.get('consumer_type')) : together(ok).resources;
+  const usages = minor >= 38 ? byType(known, query.get('consumer_type')) : together(known).resources;
   return { status: 200, body: { usages }, changedAt: 0 };
 };
 
@@ -36,8 +35,8 @@ function together(usages: Usages): UsageOfType {
 
 /** By consumer type: all of them, the one that is asked for, or `all` and `unknown`. */
 function byType(usages: Usages, type: string | undefined): Record<string, Record<string, number>> {
-  const told = ({ consumers, resources }: UsageOfType) => ({ ...resources, consumer_count: consumers });
-  if (type === 'all') return Object.keys(usages).length === 0 ? {} : { all: told(together(usages)) };
-  const named = Object.entries(usages).map(([key, ofType]) => [key === '' ? 'unknown' : key, told(ofType)] as const);
+  const counted = ({ consumers, resources }: UsageOfType) => ({ ...resources, consumer_count: consumers });
+  if (type === 'all') return Object.keys(usages).length === 0 ? {} : { all: counted(together(usages)) };
+  const named = Object.entries(usages).map(([key, ofType]) => [key === '' ? 'unknown' : key, counted(ofType)] as const);
   return Object.fromEntries(named.filter(([key]) => type === undefined || key === type));
 }
