@@ -13,9 +13,9 @@ export interface Display {
 }
 
 /** How often a terminal is drawn, ms. */
-const DRAW_EVERY_MS = 200;
+export const DRAW_EVERY_MS = 200;
 /** How often a plain line is written, ms. */
-const WRITE_EVERY_MS = 2_000;
+export const WRITE_EVERY_MS = 2_000;
 const STATES = ['requested', 'claimed', 'building', 'rescheduling', 'active', 'deleted', 'failed'] as const;
 /** More cells than this do not fit on a screen. */
 const MOST_CELLS = 12;

@@ -17,6 +17,7 @@ import {
 } from '../packing/report.ts';
 import { type Run, startWorkers, type Workers } from '../packing/runs.ts';
 import { type PackingRequest, type PackingTrace, readPackingTrace } from '../packing/trace.ts';
+import { DRAW_EVERY_MS, WRITE_EVERY_MS } from './display.ts';
 import { checkApart, checkWritable, writeTo } from './files.ts';
 import { onInterrupt } from './interrupt.ts';
 import { counted, figure, printable, seconds, table } from './text.ts';
@@ -35,9 +36,6 @@ export interface PackFlags {
 const FIRST_SEED = 42;
 /** Of how many requests a remark has the names, and of how many models there is one. */
 const MAX_NAMED = 5;
-/** How often a terminal is drawn, and how often a plain line is written, ms. */
-const DRAW_EVERY_MS = 200;
-const WRITE_EVERY_MS = 2_000;
 
 /**
  * @throws CellwrightError `interrupted`, `unwritable`, `bad-option` when one file would be written over another; what

@@ -10,6 +10,7 @@ import { emptyCell } from '../../actors/cell/state.ts';
 import type { ConductorRecord } from '../../actors/conductor/apply.ts';
 import { conductor } from '../../actors/conductor/conductor.ts';
 import type { AnyMessage } from '../../actors/messages/any.ts';
+import { DEFAULT_ALTERNATES } from '../../actors/messages/limits.ts';
 import { placement } from '../../actors/placement/placement.ts';
 import type { PlacementRecord } from '../../actors/placement/records.ts';
 import { cellAddress, conductorAddress, placementAddress } from '../../actors/routing.ts';
@@ -250,7 +251,7 @@ export async function startWorld(stage: Stage, fleet: Fleet, paces: Paces): Prom
     fill,
     say,
     async build(request) {
-      asked.set(request.id ?? '', request.alternates ?? 2);
+      asked.set(request.id ?? '', request.alternates ?? DEFAULT_ALTERNATES);
       await stage.run(client.build(request));
     },
     async restart(name) {
