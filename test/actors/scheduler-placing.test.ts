@@ -613,6 +613,7 @@ test('placing - a request for many keeps to a limit of instances, though no cell
 });
 
 test('placing - many schedulers at a few hot hosts: nothing is given twice, nothing free is refused, conflicts count', () => {
+  let granted = 0;
   fc.assert(
     fc.property(fc.integer({ min: 0, max: 1_000_000 }), fc.constantFrom(1, 4), (seed, pickAmong) => {
       const random = seededRandom(seed);
@@ -624,11 +625,11 @@ test('placing - many schedulers at a few hot hosts: nothing is given twice, noth
       );
       const requests: string[] = [];
       const wants = new Map<string, number>();
-      // More than there is: forty in all, of ones, twos and threes.
+      // More than there is: forty in all. Of eight, twos and threes may leave one.
       for (let n = 0; n < 30; n += 1) {
         const request = `r${n}`;
         const count = random.integer(1, 3);
-        const vcpu = random.integer(1, 2);
+        const vcpu = random.integer(2, 3);
         const instances = count === 1 ? [request] : Array.from({ length: count }, (_, i) => `${request}-${i}`);
         requests.push(request);
         wants.set(request, count);
@@ -678,11 +679,13 @@ test('placing - many schedulers at a few hot hosts: nothing is given twice, noth
         // A request that fits is granted still, whatever the pictures of the schedulers were.
         const last = all.choose(selectFor('last'));
         assert.is(last?.type, 'selected', chosenIn(last));
+        granted += 1;
       }
       return true;
     }),
     { numRuns: 15 },
   );
+  assert.ok(granted > 0, 'in some runs something is free in the end');
 });
 
 test('placing - schedulers that pick among several run into each other less', () => {
