@@ -179,7 +179,8 @@ function conditionsOnAggregates(
   });
   if (reserved.length > 0) origins.reserved = reserved;
   if (opened.length > 0) origins.opened = opened;
-  const isNothing = memberOf.length === 0 && opened.length === 0;
+  // While the default zone is the only one nothing comes of it, and it is what the request asks for all the same.
+  const isNothing = zones === undefined && memberOf.length === 0 && opened.length === 0;
   const isPlain = places.size === 0 && (isNothing || Object.keys(origins).length === 0);
   return { memberOf, notMemberOf: [...places.keys()], origins: isPlain ? undefined : origins };
 }

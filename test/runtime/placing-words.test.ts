@@ -4,6 +4,7 @@
 import fc from 'fast-check';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { type Fingerprints, fingerprintsOf, isAskedAlike } from '../../actors/conductor/fingerprint.ts';
 import { present } from '../../actors/present.ts';
 import { aggregatesOf } from '../../runtime/aggregates.ts';
 import { providerId } from '../../runtime/drivers/naming.ts';
@@ -257,6 +258,27 @@ test('placing words - the default zone is told of among others, and cannot be av
   assert.match(refused({ avoidZones: ['nova'] }, {}, 'nova') ?? '', /^placement.avoidZones.0: .*the only zone/);
   assert.match(refused({ zones: ['nova'] }, AGGREGATES) ?? '', /^placement.zones.0: .*zones are east, north, west$/);
   assert.match(refused({ zones: ['moon'] }, AGGREGATES, 'nova') ?? '', /zones are east, north, nova, west$/);
+});
+
+test('placing words - who asks for the default zone while it is the only one has asked for that, whatever zones come later', () => {
+  const request: BuildRequest = { resources: { VCPU: 1 }, placement: { zones: ['nova'] } };
+  const plain = specOf(request);
+  const sent = (placement: PlacementRequest | undefined, ...told: Parameters<typeof aggregatesOf>) => {
+    const { tree, where } = placingOf(placement, { spec: plain }, aggregatesOf(...told));
+    return { request: 'web', spec: { ...plain, ...present({ tree }) }, ...present({ where }) };
+  };
+  const alone = sent(request.placement, {}, 'nova');
+  assert.equal(
+    askedOf(alone.spec, alone.where, undefined, () => undefined),
+    request,
+  );
+  const [first, again, other] = [
+    alone,
+    sent(request.placement, { e1: { zone: 'east' } }, 'nova'),
+    sent(undefined, { e1: { zone: 'east', projects: ['red'] } }, 'nova'),
+  ].map((facts) => fingerprintsOf(facts, 1, 0)) as [Fingerprints, Fingerprints, Fingerprints];
+  assert.ok(isAskedAlike(first, again), 'a zone was added meanwhile');
+  assert.not.ok(isAskedAlike(first, other), 'the other asks for no zone');
 });
 
 test('placing words - of a zone that there is not the one is named that it is like, if it is like one', () => {
