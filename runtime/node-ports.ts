@@ -53,11 +53,12 @@ export async function busOf(
     if (status.type === 'reconnected') onReconnected();
     return rest.onStatus?.(status);
   };
-  if (servers !== undefined) {
-    const connecting = connectNats({ servers, name, onError, loopback, ...rest, onStatus });
-    const connected = await connecting.catch((error: unknown) => {
+  const connectedTo = (servers: string | readonly string[]) =>
+    connectNats({ servers, name, onError, loopback, ...rest, onStatus }).catch((error: unknown) => {
       throw amongNodeOptions(error);
     });
+  if (servers !== undefined) {
+    const connected = await connectedTo(servers);
     return { bus: connected, nats: connected, url: shownAddresses(servers, ',') };
   }
   const onEnded = (why: string) => {
@@ -67,7 +68,7 @@ export async function busOf(
   };
   const server = await startNatsServer({ ...managed, onEnded, ...present({ signal: rest.signal }) });
   try {
-    const connected = await connectNats({ servers: server.url, name, onError, loopback, ...rest, onStatus });
+    const connected = await connectedTo(server.url);
     return { bus: connected, nats: connected, server, url: server.url };
   } catch (error) {
     await server.stop();
