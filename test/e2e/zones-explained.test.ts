@@ -199,6 +199,27 @@ test('zones explained - what a project is confined to is not told as asked for, 
   });
 });
 
+test('zones explained - what is closed to a request is told as far as there is room on record, and what is open to it takes none', () => {
+  const [licence, gpu] = ['CUSTOM_LICENCE_OF_SERVERS', 'CUSTOM_GPU'];
+  const licences = Array.from({ length: 40 }, (_, n) => [`licence-${n}`, { traits: [licence] }]);
+  return system(
+    { ...Object.fromEntries(licences), gpus: { traits: [gpu] }, e1: { zone: 'east' } },
+    [[], ['licence-3'], ['gpus']],
+    async (client) => {
+      const whyNot = async (id: string, host: string, required: readonly string[]) => {
+        const placement = { hosts: ['c1/h1'], avoidZones: ['east'] };
+        await client.build({ id, resources: { VCPU: 1 }, required: [...required], placement });
+        assert.is((await client.ended(id)).state, 'active');
+        return (await client.whyNot({ id, host })).words.join('\n');
+      };
+      assert.match(await whyNot('plain', 'h2', []), /is in aggregate licence-3, which is closed to the request/);
+      const licensed = await whyNot('licensed', 'h3', [licence]);
+      assert.match(licensed, /is in aggregate gpus, which is kept for requests that require CUSTOM_GPU/);
+    },
+    [licence, gpu],
+  );
+});
+
 test('zones explained - of long names a record has as many as there is room for, and always whom hosts are kept for', () => {
   const [first, second, third, kept] = ['1', '2', '3', '4'].map((last) => `3f0e9c1a-71c4-4d6c-9a0e-d12f6ab5c37${last}`);
   const long = (name: string) => `CUSTOM_${name}_${'X'.repeat(100)}`;
