@@ -342,8 +342,19 @@ function storedUnknown(unknown: readonly UnknownName[]): string[] {
 }
 
 function storedAdvice(advice: Advice): Advice {
-  const { about } = advice;
-  return about === undefined ? advice : { ...advice, about: clipped(about, MAX_MESSAGE_LENGTH) };
+  const { about, traits } = advice;
+  const told = about === undefined ? advice : { ...advice, about: clipped(about, MAX_MESSAGE_LENGTH) };
+  return traits === undefined ? told : { ...told, ...someTraits(traits, advice.needed) };
+}
+
+/** As many of the traits as there is room for, one at least: a name is told whole. */
+function someTraits(traits: readonly string[], needed = traits.length): Pick<Advice, 'traits' | 'needed'> {
+  let length = 0;
+  const some = traits.filter((trait, at) => {
+    length += trait.length;
+    return at === 0 || length <= MAX_MESSAGE_LENGTH;
+  });
+  return { traits: some, ...(needed > some.length ? { needed } : {}) };
 }
 
 function storedTooLarge({ about, asked, most, onOne }: TooLarge): NonNullable<StoredDecision['large']>[number] {

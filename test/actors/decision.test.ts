@@ -260,6 +260,30 @@ test('scheduler - of many reasons a record leaves out those that name no host wh
   assert.equal(told.slice(0, -2), many.slice(0, told.length - 2));
 });
 
+test('scheduler - traits that advice names, however long, leave room on record for all else that is told', () => {
+  const long = (name: string) => `CUSTOM_${name}_`.padEnd(255, 'X');
+  const advice = ['a', 'b', 'c'].map((about) => {
+    const traits = ['A', 'B', 'C'].map(long);
+    return { code: 'without-kept' as const, about, traits, ...(about === 'c' ? { needed: 9 } : {}), hosts: 4 };
+  });
+  const refused = ['a', 'b', 'c'].map((about) => ({ code: 'in-avoided-aggregate', about, hosts: 4 }));
+  const hints = Object.fromEntries(['a', 'b', 'c', 'd'].map((name) => [name, 'x'.repeat(230)]));
+  const unknown = ['P', 'Q', 'R'].map((name) => ({ kind: 'trait' as const, name: long(name) }));
+  const draft = { ...emptyDraft({ where: { hints } }), hosts: 12, refused, advice, unknown };
+  const told = read(decided(draft, 1, 's', null, []));
+  assert.equal(
+    told.advice.map(({ about, traits, needed }) => [about, traits, needed]),
+    [
+      ['a', [long('A')], 3],
+      ['b', [long('A')], 3],
+      ['c', [long('A')], 9],
+    ],
+  );
+  assert.equal([told.refused, told.unknown, told.where], [refused, unknown, { hints }]);
+  const short = advice.map((one) => ({ ...one, traits: ['CUSTOM_A', 'CUSTOM_B', 'CUSTOM_C'] }));
+  assert.equal(read(decided({ ...draft, advice: short }, 1, 's', null, [])).advice, short);
+});
+
 test('scheduler - a failure names the host that came nearest however many reasons there are, and adds up', () => {
   const hosts = Array.from({ length: 200 }, (_, n) => ({ host: `h${n}`, has: { VCPU: 8 }, traits: [`CUSTOM_${n}`] }));
   const refusing = {
