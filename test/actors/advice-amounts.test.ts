@@ -6,6 +6,7 @@ import * as assert from 'uvu/assert';
 import { timesIn } from '../../actors/fitting/fit-times.ts';
 import type { RequestSpec, ResourceGroup } from '../../actors/messages/common.ts';
 import type { Inventory } from '../../actors/messages/placement.ts';
+import type { Origins } from '../../actors/messages/where.ts';
 import { whyNoneOf } from '../../actors/scheduler/explaining/explain.ts';
 import { firstOnNamed, recordOnNamed } from '../../actors/scheduler/explaining/named-obstacles.ts';
 import type { Filter } from '../../actors/scheduler/filters/filter.ts';
@@ -334,6 +335,36 @@ test('scheduler - where a filter of a deployment would refuse the nearest amount
   assert.equal(adviceFor(), [['less', 4, 1]]);
   assert.equal(adviceFor(4), [['more', 8, 1]]);
   assert.equal(adviceFor(4, 8), [['more', 12, 2]], 'that one fits the first host too');
+});
+
+test('scheduler - a changed request is let in by the filters of a deployment and by what hosts are kept for, by both of them', () => {
+  const view = viewOf();
+  for (const host of ['h1', 'h2', 'h3']) {
+    const told = {
+      id: host,
+      root: host,
+      generation: 0,
+      traits: [],
+      aggregates: host === 'h1' ? ['gpus'] : [],
+      used: {},
+    };
+    learnProvider(view, { ...told, name: host, parent: null, inventories: { VCPU: inventory(16) } });
+    learnHost(view, 'c1', { host, provider: host, state: 'up' });
+  }
+  const filter: Filter<boolean> = {
+    name: 'mine',
+    goesBy: ({ spec }) => spec.groups.every(({ required = [] }) => required.length > 0),
+    refusal: ({ host }, isPicky) => (host === 'h2' && !isPicky ? { code: 'not-picky', message: 'not picky' } : null),
+  };
+  const groups = [{ name: '', resources: { VCPU: 1 }, required: ['CUSTOM_GPU'] }];
+  const spec: RequestSpec = { groups, groupPolicy: 'none' };
+  const opened = [{ aggregate: 'gpus', traits: ['CUSTOM_GPU'] }];
+  const hostsOf = (filters: Filter[], origins: Origins) =>
+    adviceWith(filters, view, { spec, where: { origins } }).map(({ code, hosts }) => [code, hosts]);
+  assert.equal(hostsOf([], {}), [['without-required', 3]]);
+  assert.equal(hostsOf([filter as Filter], {}), [['without-required', 2]]);
+  assert.equal(hostsOf([], { opened }), [['without-required', 2]]);
+  assert.equal(hostsOf([filter as Filter], { opened }), [['without-required', 1]]);
 });
 
 test.run();
