@@ -36,10 +36,15 @@ interface Surroundings {
   onReconnected(): void;
 }
 
-/** What is wrong with an option of the connection, which a node has under `nats`. */
-function amongNodeOptions(error: unknown): unknown {
-  if (!(error instanceof CellwrightError) || error.code !== 'bad-option') return error;
-  return new CellwrightError('bad-option', `nats.${error.message}`, { field: `nats.${error.field}`, cause: error });
+/** What is wrong with an option of the connection, or of the server, named as a node has it: `under` others. */
+function amongNodeOptions(under: 'nats' | 'nats.managed') {
+  return (error: unknown): never => {
+    if (!(error instanceof CellwrightError) || error.field === undefined) throw error;
+    const { code, message, field, retryable } = error;
+    const [option] = field.split('.') as [string];
+    const told = message.startsWith(option) ? `${under}.${message}` : message;
+    throw new CellwrightError(code, told, { field: `${under}.${field}`, retryable, cause: error });
+  };
 }
 
 export async function busOf(
@@ -54,9 +59,7 @@ export async function busOf(
     return rest.onStatus?.(status);
   };
   const connectedTo = (servers: string | readonly string[]) =>
-    connectNats({ servers, name, onError, loopback, ...rest, onStatus }).catch((error: unknown) => {
-      throw amongNodeOptions(error);
-    });
+    connectNats({ servers, name, onError, loopback, ...rest, onStatus }).catch(amongNodeOptions('nats'));
   if (servers !== undefined) {
     const connected = await connectedTo(servers);
     return { bus: connected, nats: connected, url: shownAddresses(servers, ',') };
@@ -66,7 +69,8 @@ export async function busOf(
     onError(new CellwrightError('nats-server-ended', message), 'the managed server');
     return managed?.onEnded?.(why);
   };
-  const server = await startNatsServer({ ...managed, onEnded, ...present({ signal: rest.signal }) });
+  const starting = startNatsServer({ ...managed, onEnded, ...present({ signal: rest.signal }) });
+  const server = await starting.catch(amongNodeOptions('nats.managed'));
   try {
     const connected = await connectedTo(server.url);
     return { bus: connected, nats: connected, server, url: server.url };

@@ -108,6 +108,7 @@ const WRONG: readonly (readonly [options: object, field: string, says?: RegExp])
     /^nats\.tls\.caFile '\/nope' cannot be read/,
   ],
   [{ bus: undefined, nats: { managed: {}, credentials: 'x' } }, 'nats.credentials', /^nats\.credentials must be/],
+  [{ bus: undefined, nats: { managed: { dataDir: '/dev/null/x' } } }, 'nats.managed.dataDir', /x', cannot be used/],
   [{ bus: undefined, nats: { managed: { port: 70_000 } } }, 'nats.managed.port', /at most 65535/],
   [{ bus: undefined, nats: { managed: { datadir: '/var/lib/nats' } } }, 'nats.managed.datadir', /unknown field/],
   [{ cell: { asideShare: 7 } }, 'cell.asideShare', /at most 1/],
