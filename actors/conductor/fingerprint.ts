@@ -2,7 +2,7 @@
 
 import type { BuildFacts } from '../builds.ts';
 import type { TreeConditions } from '../messages/common.ts';
-import { type Origins, withoutOrigins } from '../messages/where.ts';
+import { listsAskedFor, type Origins, withoutOrigins } from '../messages/where.ts';
 import { orderedText } from '../ordered-text.ts';
 import { present } from '../present.ts';
 import { fnv1a } from '../routing.ts';
@@ -43,12 +43,11 @@ export function isAskedAlike(one: Fingerprints, other: Fingerprints): boolean {
 }
 
 /** Zones by their names, and no aggregates but those that the caller named. */
-function ownWords({ memberOf, notMemberOf, ...others }: TreeConditions = {}, origins: Origins) {
-  const { zones, avoidZones, avoidAggregates, confined } = origins;
-  const ofOthers = new Set([zones?.list, confined, ...(avoidZones ?? []).map(({ list }) => list)]);
+function ownWords({ memberOf = [], notMemberOf, ...others }: TreeConditions = {}, origins: Origins) {
+  const { zones, avoidZones, avoidAggregates } = origins;
   const tree = {
     ...others,
-    memberOf: memberOf?.filter((_, place) => !ofOthers.has(place)),
+    memberOf: listsAskedFor(memberOf, origins),
     notMemberOf: avoidAggregates?.map((place) => notMemberOf?.[place]),
   };
   return { tree, zones: present({ zones: zones?.names, avoidZones: avoidZones?.map(({ name }) => name) }) };

@@ -75,6 +75,15 @@ export const Where = Type.Object({
 });
 export type Where = Static<typeof Where>;
 
+/** Of the lists of aggregates in the claim's conditions those that the request names itself: others come of zones, or of the operator. */
+export function listsAskedFor(
+  memberOf: readonly string[][],
+  { zones, avoidZones = [], confined }: Origins,
+): readonly string[][] {
+  const ofOthers = new Set([zones?.list, confined, ...avoidZones.map(({ list }) => list)]);
+  return memberOf.filter((_, place) => !ofOthers.has(place));
+}
+
 /** The traits that a request requires, of whatever provider. */
 export function traitsRequired({
   groups,

@@ -5,7 +5,7 @@ import { firstListed } from '../count-words.ts';
 import { type Advice, named, othersWords, quoted, SOME } from '../messages/advice.ts';
 import type { TreeConditions } from '../messages/common.ts';
 import { MAX_ABOUT_LENGTH } from '../messages/stored-decision.ts';
-import type { Origins } from '../messages/where.ts';
+import { listsAskedFor, type Origins } from '../messages/where.ts';
 import { outsideWords } from '../placement/tree-conditions.ts';
 import { present } from '../present.ts';
 import { type Request, rankedPart } from './request.ts';
@@ -115,7 +115,6 @@ function ofKnownOrigin({ memberOf = [], notMemberOf = [] }: OnAggregates, origin
   const { zones, avoidZones = [], avoidAggregates = [], confined, kept = [], reserved = [] } = origins;
   const idsAt = (places: readonly number[] = []) => places.flatMap((place) => notMemberOf[place] ?? []);
   const ofZones = [...(zones === undefined ? [] : [zones]), ...avoidZones];
-  const lists = new Set([confined, ...ofZones.map(({ list }) => list)]);
   const avoided = new Set([...ofZones.flatMap((one) => one.closed ?? []), ...avoidAggregates]);
   const found: AggregateWish[] = [];
   if (zones !== undefined) {
@@ -131,7 +130,7 @@ function ofKnownOrigin({ memberOf = [], notMemberOf = [] }: OnAggregates, origin
     };
     found.push({ advice: { code: 'without-zones', about }, conditions: [condition] });
   }
-  found.push(...memberOf.filter((_, place) => !lists.has(place)).map(askedFor));
+  found.push(...listsAskedFor(memberOf, origins).map(askedFor));
   if (avoidZones.length > 0) {
     const conditions = avoidZones.map(
       ({ name, list, closed }): Condition => ({

@@ -2,7 +2,7 @@
 // words, on one line. Pure.
 
 import { clipped, type RequestSpec, type ResourceGroup, type TreeConditions } from '../../actors/messages/common.ts';
-import { type Origins, type Where, withoutOrigins } from '../../actors/messages/where.ts';
+import { listsAskedFor, type Origins, type Where, withoutOrigins } from '../../actors/messages/where.ts';
 import { present } from '../../actors/present.ts';
 import type { BuildRequest } from './requests.ts';
 
@@ -54,15 +54,15 @@ function conditionsOf({ resources, required, anyOf, forbidden, memberOf }: Resou
  */
 function placementOf(
   { memberOf = [], notMemberOf = [], oneOf, noneOf, heldBy, notHeldBy }: TreeConditions = {},
-  { zones, avoidZones, avoidAggregates, confined, hosts, avoidHosts }: Origins = {},
+  origins: Origins = {},
   hostOf: HostNames,
 ): NonNullable<Asked['placement']> {
-  const ofOthers = new Set([zones?.list, confined, ...(avoidZones ?? []).map(({ list }) => list)]);
+  const { zones, avoidZones, avoidAggregates, hosts, avoidHosts } = origins;
   const named = (roots: string[] | undefined) => roots?.map((root) => hostOf(root) ?? root);
   return present({
     zones: zones?.names,
     avoidZones: avoidZones?.map(({ name }) => name),
-    aggregates: memberOf.find((_, position) => !ofOthers.has(position)),
+    aggregates: listsAskedFor(memberOf, origins)[0],
     avoidAggregates: avoidAggregates?.map((place) => notMemberOf[place]).filter((id) => id !== undefined),
     hosts: hosts ?? named(oneOf),
     avoidHosts: avoidHosts ?? named(noneOf),
