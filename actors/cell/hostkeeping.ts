@@ -210,6 +210,8 @@ export function fenceHost(work: Work, asked: Extract<CellMessage, { type: 'fence
     const reason = `host '${hostName}' of cell '${work.cell}' is ${viewOfHost(host).state}: only one that is down can be fenced; power it off first, it counts as down after ${seconds} s of silence`;
     return work.turn.send(from, { type: 'declined', ask, code: 'host-is-up', reason, field: 'host' });
   }
+  // A life that answered before it was said to be over, and whose answer comes late, is asked again.
+  host.challenge = null;
   setTo(work, host, { type: 'FENCE' }, ask, from);
 }
 

@@ -154,6 +154,19 @@ test('hosts - none counts as silent, nor does a build time out, because the cloc
 
 // --- fencing
 
+test('hosts - what a compute answered before its host was fenced, and comes late, does not put it back into service', () => {
+  const { on, silence, fence, stateOf } = desk();
+  silence('h1');
+  const asked = () => sentOf(on.tell(up('h1', 'life-2'), 'compute/c1/h1'), 'who-are-you')[0]?.message.challenge ?? 0;
+  const answer = { ...up('h1', 'life-2'), challenge: asked() };
+  fence('h1');
+  const late = on.tell(answer, 'compute/c1/h1');
+  assert.equal([late.records, stateOf('h1')], [[], 'fenced'], 'it may be gone by now');
+  const [again] = sentOf(late, 'who-are-you');
+  on.tell({ ...answer, challenge: again?.message.challenge ?? 0 }, 'compute/c1/h1');
+  assert.is(stateOf('h1'), 'up');
+});
+
 test('hosts - one that is up cannot be fenced, nor one that nobody knows', () => {
   const { on, fence } = desk();
   for (const enabled of [true, false]) {
