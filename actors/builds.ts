@@ -33,7 +33,7 @@ export interface BuildFacts {
 }
 
 export interface HostedBuild {
-  readonly facts: BuildFacts;
+  facts: BuildFacts;
   snapshot: BuildSnapshot;
   /** When the state that it is in times out, ms since the epoch; null when it may last. */
   deadlineAt: number | null;

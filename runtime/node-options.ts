@@ -97,7 +97,7 @@ export interface NodeOptions {
    */
   readonly defaultZone?: string;
   /** Deadlines and paces of the actors; each option says its default where the actor is. */
-  readonly conductor?: Omit<ConductorOptions, 'shard' | 'placementShards'>;
+  readonly conductor?: Omit<ConductorOptions, 'shard' | 'placementShards' | 'conditionsNow'>;
   readonly placement?: Omit<PlacementOptions, 'shard' | 'shards'>;
   /** Also which filters and weighers it goes by. */
   readonly scheduler?: SchedulerSettings;

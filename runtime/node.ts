@@ -207,6 +207,7 @@ export async function startNode(options: NodeOptions): Promise<Node> {
       name,
       options,
       schedulerOptions,
+      aggregates,
       hosting,
       bus,
       subjects,

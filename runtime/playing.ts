@@ -5,6 +5,7 @@ import type { Address } from '../actors/actor.ts';
 import { cell } from '../actors/cell/cell.ts';
 import { compute } from '../actors/compute/compute.ts';
 import { conductor } from '../actors/conductor/conductor.ts';
+import type { ConditionsNow } from '../actors/conductor/renewing.ts';
 import { cellMessages } from '../actors/messages/cell.ts';
 import { computeMessages } from '../actors/messages/compute.ts';
 import { conductorMessages } from '../actors/messages/conductor.ts';
@@ -23,10 +24,12 @@ import {
   SCHEDULERS,
 } from '../actors/routing.ts';
 import { type SchedulerOptions, scheduler } from '../actors/scheduler/scheduler.ts';
+import type { Aggregates } from './aggregates.ts';
 import type { Bus, Endpoint, Subscription } from './bus/bus.ts';
 import { inServices } from './bus/services.ts';
 import { checkedDriver } from './drivers/check-driver.ts';
 import { type DriverHost, type DriverHostOptions, driverHost } from './drivers/driver-host.ts';
+import { placingNow } from './gateway/placing.ts';
 import type { Hosting } from './hosting.ts';
 import { type Journals, noJournal } from './journal/journal.ts';
 import { incarnationOf } from './node-names.ts';
@@ -38,6 +41,7 @@ export interface PlayingOptions {
   readonly name: string;
   readonly options: NodeOptions;
   readonly schedulerOptions: Partial<SchedulerOptions>;
+  readonly aggregates: Aggregates;
   readonly hosting: Hosting;
   readonly bus: Bus;
   readonly subjects: Subjects;
@@ -72,13 +76,15 @@ const placementProtocol = {
 };
 
 export function playing(played: PlayingOptions): Playing {
-  const { name, options, hosting, bus, subjects, journals, placementShards, conductorShards, goOn, onError } = played;
+  const { name, options, aggregates, hosting, bus, subjects, journals, placementShards, conductorShards } = played;
+  const { goOn, onError } = played;
+  const conditionsNow: ConditionsNow = (accepted) => placingNow(accepted, aggregates);
 
   async function playConductorShard(shard: number): Promise<void> {
     const address = conductorAddress(shard);
     await hosting.own({
       address,
-      actor: conductor({ shard, placementShards, ...options.conductor }),
+      actor: conductor({ ...options.conductor, shard, placementShards, conditionsNow }),
       journal: journals(address),
       protocol: conductorMessages,
       service: {

@@ -12,8 +12,9 @@ import {
   stepBuild,
 } from '../builds.ts';
 import type { FailureCode } from '../messages/common.ts';
+import { withTree } from '../messages/where.ts';
 import { fingerprintsOf } from './fingerprint.ts';
-import { type ConductorState, type Entry, entryOf, TOLD_ACTIVE, UNASKED } from './state.ts';
+import { type Conditions, type ConductorState, type Entry, entryOf, TOLD_ACTIVE, UNASKED } from './state.ts';
 
 export type ConductorRecord =
   | {
@@ -29,6 +30,8 @@ export type ConductorRecord =
     }
   /** No host had room: the request waits from now on. */
   | { type: 'parked'; request: string; at: number; reason: string; decision?: string | undefined }
+  /** What the operator says of aggregates has changed: these go by other conditions from now on. */
+  | ({ type: 'conditions'; requests: readonly string[] } & Conditions)
   /** Those that wait do so at this scheduler from now on. */
   | { type: 'line'; scheduler: Address; at: number }
   /** Where there are several placement shards, each round of asking after the first is known before it begins. */
@@ -77,6 +80,9 @@ export function applyToConductor(
       for (const instance of open.waiting) changing(state, instance).decision = record.decision;
       return [];
     }
+    case 'conditions':
+      for (const request of record.requests) setConditions(state, request, record);
+      return [];
     case 'line':
       state.line = { scheduler: record.scheduler, heardAt: null };
       return [];
@@ -181,6 +187,19 @@ function accept(
     };
     if (wished !== undefined) entry.wished = wished;
     state.instances.set(instance, entry);
+  }
+}
+
+function setConditions(state: ConductorState, request: string, { tree, where }: Conditions): void {
+  state.requests.touch(request);
+  const open = state.requests.get(request);
+  if (open === undefined) return;
+  const spec = withTree(open.spec, tree);
+  open.spec = spec;
+  open.where = where;
+  for (const instance of open.waiting) {
+    const build = changing(state, instance).build as HostedBuild;
+    build.facts = { ...build.facts, spec, where };
   }
 }
 

@@ -34,6 +34,7 @@ import { perform, started } from './building.ts';
 import { DELETE_WAKE, deleteInCell, remove, removed } from './deleting.ts';
 import { goOnLikening, LIKE_WAKE, likeAsked } from './like-instances.ts';
 import { RELEASE_WAKE, release, released } from './releasing.ts';
+import { type ConditionsNow, renewConditions } from './renewing.ts';
 import { build, REQUEST_WAKE, selected } from './requests.ts';
 import { type ConductorState, emptyConductor, endOfRequest } from './state.ts';
 import { restoreConductor, type StoredConductor, storeConductor } from './store.ts';
@@ -64,6 +65,8 @@ export interface ConductorOptions {
    * along. Default 15,000; slower when many wait.
    */
   readonly parkedAskMs?: number;
+  /** What requests may go by that have no host yet when the shard begins anew; default: what they were accepted with. */
+  readonly conditionsNow?: ConditionsNow;
 }
 
 const SAID_BY_SCHEDULERS: ReadonlySet<string> = new Set([
@@ -188,6 +191,7 @@ export function conductor(options: ConductorOptions): Actor<ConductorState, Cond
 
   function recover(state: ConductorState, turn: ConductorTurn): void {
     const work = workOf(state, turn);
+    if (options.conditionsNow !== undefined) renewConditions(work, options.conditionsNow);
     for (const [instance, entry] of state.instances) {
       entry.repeats = 0;
       if (entry.releaseOwed) release(work, instance, entry);

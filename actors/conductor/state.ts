@@ -4,7 +4,7 @@ import type { Address, SteadyTime } from '../actor.ts';
 import { AskingWindow } from '../asking-window.ts';
 import { endOfState, type HostedBuild, type StoredBuild, storeBuild, type Timing } from '../builds.ts';
 import { Deleted } from '../deleted.ts';
-import type { FailureCode, RequestSpec } from '../messages/common.ts';
+import type { FailureCode, RequestSpec, TreeConditions } from '../messages/common.ts';
 import type { Where } from '../messages/where.ts';
 import { PassingSet } from '../passing-set.ts';
 import { present } from '../present.ts';
@@ -49,10 +49,16 @@ export interface Ends {
   readonly waiting?: SteadyTime;
 }
 
+/** Where a request may go, as placement checks it and as schedulers alone do. */
+export interface Conditions {
+  readonly tree?: TreeConditions | undefined;
+  readonly where?: Where | undefined;
+}
+
 /** A request of which some instance waits for a host. */
 export interface OpenRequest {
-  readonly spec: RequestSpec;
-  readonly where?: Where | undefined;
+  spec: RequestSpec;
+  where?: Where | undefined;
   readonly project?: string | undefined;
   readonly alternates: number;
   /** Its instances get hosts together or none, and what some have got may have to be given back: see nextRound. */

@@ -3,7 +3,7 @@
 
 import Type, { type Static } from 'typebox';
 import { present } from '../present.ts';
-import { CellHost, Id, MAX_NAMED, type RequestSpec, Symbolic, Token } from './common.ts';
+import { CellHost, Id, MAX_NAMED, type RequestSpec, Symbolic, Token, type TreeConditions } from './common.ts';
 
 /** Where in `notMemberOf` of the claim's conditions aggregates stand. */
 const Places = Type.Array(Type.Integer({ minimum: 0 }), { maxItems: 2000 });
@@ -82,6 +82,10 @@ export function listsAskedFor(
 ): readonly string[][] {
   const ofOthers = new Set([zones?.list, confined, ...avoidZones.map(({ list }) => list)]);
   return memberOf.filter((_, place) => !ofOthers.has(place));
+}
+
+export function withTree({ tree: _, ...others }: RequestSpec, tree: TreeConditions | undefined): RequestSpec {
+  return tree === undefined ? others : { ...others, tree };
 }
 
 /** The traits that a request requires, of whatever provider. */

@@ -2,8 +2,9 @@
 // words, on one line. Pure.
 
 import { clipped, type RequestSpec, type ResourceGroup, type TreeConditions } from '../../actors/messages/common.ts';
-import { listsAskedFor, type Origins, type Where, withoutOrigins } from '../../actors/messages/where.ts';
+import { type Origins, type Where, withoutOrigins } from '../../actors/messages/where.ts';
 import { present } from '../../actors/present.ts';
+import { wishedOfAggregates } from './placing.ts';
 import type { BuildRequest } from './requests.ts';
 
 /**
@@ -53,17 +54,15 @@ function conditionsOf({ resources, required, anyOf, forbidden, memberOf }: Resou
  * that, and those that it must not be in are kept for others and were not asked for.
  */
 function placementOf(
-  { memberOf = [], notMemberOf = [], oneOf, noneOf, heldBy, notHeldBy }: TreeConditions = {},
+  tree: TreeConditions = {},
   origins: Origins = {},
   hostOf: HostNames,
 ): NonNullable<Asked['placement']> {
-  const { zones, avoidZones, avoidAggregates, hosts, avoidHosts } = origins;
+  const { oneOf, noneOf, heldBy, notHeldBy } = tree;
+  const { hosts, avoidHosts } = origins;
   const named = (roots: string[] | undefined) => roots?.map((root) => hostOf(root) ?? root);
   return present({
-    zones: zones?.names,
-    avoidZones: avoidZones?.map(({ name }) => name),
-    aggregates: listsAskedFor(memberOf, origins)[0],
-    avoidAggregates: avoidAggregates?.map((place) => notMemberOf[place]).filter((id) => id !== undefined),
+    ...wishedOfAggregates(tree, origins),
     hosts: hosts ?? named(oneOf),
     avoidHosts: avoidHosts ?? named(noneOf),
     sameHostAs: heldBy,

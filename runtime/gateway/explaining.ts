@@ -31,7 +31,7 @@ export interface Explanation {
 }
 
 /** What is known of an instance by those who keep it. */
-interface Known {
+export interface Known {
   readonly view: InstanceView;
   readonly decision: Decision | null;
   /** What it asked for; undefined when nobody knows any more, or its cell does not answer. */

@@ -4,7 +4,7 @@
 import Type, { type Static } from 'typebox';
 import { likeWords, mostLike } from '../../actors/alike.ts';
 import { CellHost, Id, MAX_NAMED, type RequestSpec, Token, type TreeConditions } from '../../actors/messages/common.ts';
-import { type Origins, traitsRequired, Where } from '../../actors/messages/where.ts';
+import { listsAskedFor, type Origins, traitsRequired, Where } from '../../actors/messages/where.ts';
 import { present } from '../../actors/present.ts';
 import { type Aggregates, type Closed, closedTo, openedBy } from '../aggregates.ts';
 import { providerId } from '../drivers/naming.ts';
@@ -73,17 +73,10 @@ export function placingOf(
   refuseZones(wishes, aggregates, what);
   const placement = eachOnce(wishes);
   const { hosts, avoidHosts, sameHostAs, differentHostFrom } = placement;
-  const required = traitsRequired(spec);
-  const closed = closedTo(aggregates, project, required);
-  const confined = project === undefined ? undefined : aggregates.confined.get(project);
-  const opened = required.size === 0 ? [] : openedBy(aggregates, closed);
-  const ofOperator = { closed, confined, opened };
-  const { memberOf, notMemberOf, origins: ofAggregates } = conditionsOnAggregates(placement, ofOperator, aggregates);
-  const areHostsNamed = hosts !== undefined || avoidHosts !== undefined;
-  const origins = areHostsNamed ? { ...ofAggregates, ...present({ hosts, avoidHosts }) } : ofAggregates;
+  const ofAggregates = conditionsOnAggregates(placement, ofOperator(aggregates, project, spec), aggregates);
+  const origins = originsOf(ofAggregates, present({ hosts, avoidHosts }));
   const tree: TreeConditions = {
-    ...(memberOf.length === 0 ? {} : { memberOf }),
-    ...(notMemberOf.length === 0 ? {} : { notMemberOf }),
+    ...aggregatesIn(ofAggregates),
     ...(hosts === undefined ? {} : { oneOf: hosts.map(rootOf) }),
     ...(avoidHosts === undefined ? {} : { noneOf: avoidHosts.map(rootOf) }),
     ...(sameHostAs === undefined ? {} : { heldBy: sameHostAs }),
@@ -97,6 +90,53 @@ export function placingOf(
     ...(hints === undefined ? {} : { hints }),
     ...(origins === undefined ? {} : { origins }),
   };
+  return said(tree, where);
+}
+
+/** What a request was accepted with. */
+export interface Accepted {
+  readonly spec: RequestSpec;
+  readonly where?: Where | undefined;
+  readonly project?: string | undefined;
+}
+
+/**
+ * What the wishes of a request that was accepted mean by what the operator says of aggregates now: no host is in a zone that
+ * there is not any more. Null where it is not known which of its conditions are the operator's, as of requests that a node
+ * has taken which did not tell.
+ */
+export function placingNow(
+  { spec, where, project }: Accepted,
+  aggregates: Aggregates,
+): { tree?: TreeConditions; where?: Where } | null {
+  const { memberOf = [], notMemberOf = [], ...others } = spec.tree ?? {};
+  const { origins, ...besides } = where ?? {};
+  const isKnown = origins === undefined ? notMemberOf.length === 0 && memberOf.length <= 1 : origins.cut !== true;
+  if (!isKnown) return null;
+  const wishes = wishedOfAggregates(spec.tree, origins);
+  const ofAggregates = conditionsOnAggregates(wishes, ofOperator(aggregates, project, spec), aggregates);
+  const { hosts, avoidHosts } = origins ?? {};
+  return said(
+    { ...aggregatesIn(ofAggregates), ...others },
+    { ...besides, ...present({ origins: originsOf(ofAggregates, present({ hosts, avoidHosts })) }) },
+  );
+}
+
+/** What a request names of zones and aggregates itself. */
+export function wishedOfAggregates(
+  { memberOf = [], notMemberOf = [] }: TreeConditions = {},
+  origins: Origins = {},
+): Pick<PlacementRequest, 'zones' | 'avoidZones' | 'aggregates' | 'avoidAggregates'> {
+  const { zones, avoidZones, avoidAggregates } = origins;
+  return present({
+    zones: zones?.names,
+    avoidZones: avoidZones?.map(({ name }) => name),
+    aggregates: listsAskedFor(memberOf, origins)[0],
+    avoidAggregates: avoidAggregates?.map((place) => notMemberOf[place]).filter((id) => id !== undefined),
+  });
+}
+
+function said(tree: TreeConditions, where: Where): { tree?: TreeConditions; where?: Where } {
   return {
     ...(Object.keys(tree).length === 0 ? {} : { tree }),
     ...(Object.keys(where).length === 0 ? {} : { where }),
@@ -122,11 +162,27 @@ interface OfOperator {
   readonly opened: NonNullable<Origins['opened']>;
 }
 
+function ofOperator(aggregates: Aggregates, project: string | undefined, spec: Asking['spec']): OfOperator {
+  const required = traitsRequired(spec);
+  const closed = closedTo(aggregates, project, required);
+  const confined = project === undefined ? undefined : aggregates.confined.get(project);
+  return { closed, confined, opened: required.size === 0 ? [] : openedBy(aggregates, closed) };
+}
+
 interface OnAggregates {
   readonly memberOf: string[][];
   readonly notMemberOf: string[];
   /** What they come from, if that is not plain. */
   readonly origins: Origins | undefined;
+}
+
+const aggregatesIn = ({ memberOf, notMemberOf }: OnAggregates): TreeConditions => ({
+  ...(memberOf.length === 0 ? {} : { memberOf }),
+  ...(notMemberOf.length === 0 ? {} : { notMemberOf }),
+});
+
+function originsOf({ origins }: OnAggregates, named: Pick<Origins, 'hosts' | 'avoidHosts'>): Origins | undefined {
+  return Object.keys(named).length === 0 ? origins : { ...origins, ...named };
 }
 
 /**

@@ -6,6 +6,7 @@ import type { FailureCode, RequestSpec } from '../../actors/messages/common.ts';
 import { type Decision, withClasses } from '../../actors/messages/decision.ts';
 import type { InstanceView } from '../../actors/messages/gateway.ts';
 import type { HostStanding } from '../../actors/messages/questions.ts';
+import { withTree } from '../../actors/messages/where.ts';
 import { keepsTogether } from '../../actors/placement/groups.ts';
 import { present } from '../../actors/present.ts';
 import { SCHEDULERS } from '../../actors/routing.ts';
@@ -14,10 +15,10 @@ import type { Aggregates } from '../aggregates.ts';
 import { CellwrightError } from '../errors.ts';
 import type { Asking } from './asking.ts';
 import { remainsOn } from './attempt-words.ts';
-import type { Explaining } from './explaining.ts';
+import type { Explaining, Known } from './explaining.ts';
 import { isSilent } from './explanation-words.ts';
 import { withLikeInstances } from './like-instances.ts';
-import { placingOf, refuseContradictions } from './placing.ts';
+import { placingNow, placingOf, refuseContradictions } from './placing.ts';
 import type { FitAnswer, HostThen, WhyNot } from './question-answers.ts';
 import { fitWords, whyNotWords } from './question-words.ts';
 import { checkRequest, type FitRequest, hostAndCellOf, namesOf, specOf, type WhyNotRequest } from './requests.ts';
@@ -87,11 +88,18 @@ export function questioningOf({ asking, conductorShards, known, aggregates }: Qu
     return { ...answer, words: fitWords(answer, keepsTogether(spec)) };
   }
 
+  /** By what the operator says of aggregates now, as far as it is known what of it is his. */
+  function asNow({ spec, where }: Pick<Known, 'spec' | 'where'>, project: string | undefined) {
+    const now = spec === undefined ? null : placingNow({ spec, where, project }, aggregates);
+    return now === null || spec === undefined ? { spec, where } : { spec: withTree(spec, now.tree), where: now.where };
+  }
+
   async function whyNot(request: WhyNotRequest): Promise<WhyNot> {
     const { id } = request;
     const { host, cell } = hostAndCellOf(request);
-    const { view, decision, spec, where } = await known(id);
+    const { view, decision, ...accepted } = await known(id);
     const { project } = view;
+    const { spec, where } = asNow(accepted, project);
     const more = {
       instance: id,
       ...(where === undefined ? {} : { where }),

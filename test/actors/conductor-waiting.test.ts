@@ -4,9 +4,10 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { LEAST, MOST_IN_TIME } from '../../actors/asking-window.ts';
 import { conductor } from '../../actors/conductor/conductor.ts';
+import type { ConditionsNow } from '../../actors/conductor/renewing.ts';
 import type { Build, ConductorMessage } from '../../actors/messages/conductor.ts';
 import { selectionAt } from '../support/machine-paths.ts';
-import { bench, replayed, restored, type Sent, sentOf } from '../support/turn.ts';
+import { bench, replayed, restored, type Sent, sentOf, stored } from '../support/turn.ts';
 import { PATIENCE } from '../support/waiting.ts';
 
 const test = suite('conductor - waiting');
@@ -627,6 +628,51 @@ test('waiting - the same request again is the same only if it may wait as long',
   on.tell(buildOf('web'));
   assert.is(sentOf(on.tell(buildOf('web')), 'build-accepted').length, 1);
   assert.is(sentOf(on.tell(buildOf('web', 1_000)), 'declined').length, 1);
+});
+
+test('waiting - begun anew, a shard has those without a host go by what the operator says now, of many alike in one record', () => {
+  const on = bench(conductor(OPTIONS));
+  for (const request of ['a', 'b', 'c']) {
+    on.tell(buildOf(request, 300_000, request === 'c' ? { count: 2, project: 'q' } : {}));
+    parkedAs(on, request);
+  }
+  on.tell(buildOf('placed', undefined));
+  const round = on.state.requests.get('placed')?.round ?? 0;
+  const selections = [{ instance: 'placed', selection: selectionAt('h1'), alternates: [] }];
+  on.tell({ type: 'selected', request: 'placed', round, selections } as never, 'scheduler/s');
+  const where = { origins: {} };
+  const conditionsNow: ConditionsNow = ({ project }) => {
+    return project === 'p' ? { tree: { notMemberOf: ['licensed'] }, where } : null;
+  };
+  const renewing = conductor({ ...OPTIONS, conditionsNow });
+  const again = bench(renewing, { at: on.now + 1_000, entries: on.entries });
+  assert.equal(
+    again.first.records.filter(({ type }) => type === 'conditions'),
+    [{ type: 'conditions', requests: ['a', 'b'], tree: { notMemberOf: ['licensed'] }, where }],
+  );
+  const asked = [again.first, ...again.pass(60_000)].flatMap((turned) => sentOf(turned, 'select'));
+  const treesOf = (request: string) => {
+    const all = asked.filter(({ message }) => message.request === request);
+    assert.ok(all.length > 0, request);
+    return [...new Set(all.map(({ message }) => JSON.stringify([message.spec.tree, message.where])))];
+  };
+  const renewed = JSON.stringify([{ notMemberOf: ['licensed'] }, where]);
+  assert.equal([treesOf('a'), treesOf('b'), treesOf('c')], [[renewed], [renewed], ['[null,null]']]);
+  const { message: explained } = sentOf(again.tell({ type: 'explain', ask: 1, instance: 'a' }), 'explained')[0] ?? {};
+  assert.equal([explained?.spec?.tree, explained?.where], [{ notMemberOf: ['licensed'] }, where]);
+  const [repeated] = sentOf(again.tell(buildOf('a')), 'build-accepted');
+  assert.ok(repeated, 'the same request sent again is known as before');
+
+  assert.equal(replayed(renewing, again.entries), stored(renewing, again.state));
+  assert.equal(restored(renewing, stored(renewing, again.state)), stored(renewing, again.state));
+  const unchanged = bench(renewing, { at: again.now, entries: again.entries });
+  assert.not.ok(unchanged.first.records.some(({ type }) => type === 'conditions'));
+  const lifted = bench(conductor({ ...OPTIONS, conditionsNow: () => ({}) }), { at: again.now, entries: again.entries });
+  assert.equal(
+    lifted.first.records.filter(({ type }) => type === 'conditions'),
+    [{ type: 'conditions', requests: ['a', 'b'] }],
+  );
+  assert.not.ok('tree' in (lifted.state.requests.get('a')?.spec ?? {}));
 });
 
 test.run();

@@ -3,6 +3,7 @@
 
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import type { HostStanding } from '../../actors/messages/questions.ts';
 import { memoryServer } from '../../runtime/bus/memory.ts';
 import { clientOf } from '../../runtime/client.ts';
 import type { CellwrightError } from '../../runtime/errors.ts';
@@ -11,7 +12,16 @@ import { type Node, startNode } from '../../runtime/node.ts';
 import { subjectsOf } from '../../runtime/subjects.ts';
 import { systemClock } from '../../runtime/system-clock.ts';
 import { failureOf } from '../support/until.ts';
-import { eventually, hostsUp, inMemory, overNats, quickDriver, type System, type WithSystem } from './system.ts';
+import {
+  eventually,
+  hostsUp,
+  hostTree,
+  inMemory,
+  overNats,
+  quickDriver,
+  type System,
+  type WithSystem,
+} from './system.ts';
 
 const WHOLE = { resources: { VCPU: 8 } };
 const FOR_LONG = { wait: { forMs: 600_000 } };
@@ -193,6 +203,65 @@ test('waiting - outlives the scheduler, the conductor, and both at once', async 
     }
   } finally {
     await Promise.all([rest.stop(), conductor.stop(), scheduler.stop()]);
+  }
+});
+
+const obstaclesOf = (standing: HostStanding | null) => [
+  ...(standing?.refusal === undefined ? [] : [standing.refusal]),
+  ...(standing?.also ?? []),
+];
+
+test('waiting - a request goes by what the operator says of aggregates now, and why-not tells of it', async () => {
+  const clock = systemClock();
+  const server = memoryServer({ clock, onError() {} });
+  const journals = memoryJournals({ clock });
+  const driver = ({ cell, host }: { cell: string; host: string }) => ({
+    ...quickDriver(cell, host),
+    inventory: async () => ({ ...hostTree(host), aggregates: host === 'h1' ? ['plain'] : ['licensed'] }),
+  });
+  const patience = { firstMs: 100, mostMs: 200 };
+  const options = { ...QUICK, conductor: { parkedAskMs: 500, patience }, clock, journals, driver };
+  const start = (name: string, roles: string[], aggregates = {}) =>
+    startNode({ ...options, name, roles, aggregates, bus: server.connect() });
+  const hosts = ['compute:c1/h1', 'compute:c1/h2'];
+  const rest = await start('rest', ['placement', 'scheduler', 'cell:c1', ...hosts]);
+  const keptFor = (project: string) => ({ licensed: { projects: [project] } });
+  let conductor: Node = await start('conductor-1', ['conductor'], keptFor('shop'));
+  const client = clientOf({ bus: server.connect(), clock, subjects: subjectsOf() });
+  try {
+    await hostsUp(client, 'c1', 2);
+    for (const id of ['holder-0', 'holder-1']) {
+      await client.build({ id, ...WHOLE, project: 'shop' });
+      assert.is((await client.ended(id)).state, 'active');
+    }
+    const on = async (id: string) => (await client.show(id)).host;
+    const licensed = (await on('holder-0')) === 'h2' ? 'holder-0' : 'holder-1';
+    for (const id of ['shop', 'bank']) {
+      await client.build({ id, project: id, ...WHOLE, ...FOR_LONG });
+      await waits(client, id);
+    }
+    assert.equal((await client.whyNot({ id: 'shop', host: 'h2' })).now?.refusal?.code, 'exceeds-capacity');
+    await conductor.stop();
+    conductor = await start('conductor-2', ['conductor'], keptFor('bank'));
+    const { now } = await client.whyNot({ id: 'shop', host: 'h2' });
+    assert.match(
+      obstaclesOf(now)
+        .map(({ message }) => message)
+        .join(),
+      /is in aggregate licensed, which is kept for other projects/,
+    );
+    // Of an instance that has a host, too: it would not be let in now.
+    const held = (await client.whyNot({ id: licensed, host: 'h2' })).now;
+    assert.ok(obstaclesOf(held).some(({ code }) => code === 'in-avoided-aggregate'));
+    await client.delete(licensed);
+    assert.is((await client.ended('bank')).state, 'active');
+    assert.is(await on('bank'), 'h2');
+    assert.ok((await client.show('shop')).waiting !== undefined);
+    await client.delete(licensed === 'holder-0' ? 'holder-1' : 'holder-0');
+    assert.is((await client.ended('shop')).state, 'active');
+    assert.is(await on('shop'), 'h1');
+  } finally {
+    await Promise.all([rest.stop(), conductor.stop()]);
   }
 });
 

@@ -5,12 +5,14 @@ import fc from 'fast-check';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { type Fingerprints, fingerprintsOf, isAskedAlike } from '../../actors/conductor/fingerprint.ts';
+import type { TreeConditions } from '../../actors/messages/common.ts';
+import type { Where } from '../../actors/messages/where.ts';
 import { present } from '../../actors/present.ts';
-import { aggregatesOf } from '../../runtime/aggregates.ts';
+import { type AggregateOptions, type Aggregates, aggregatesOf } from '../../runtime/aggregates.ts';
 import { providerId } from '../../runtime/drivers/naming.ts';
 import { MalformedError } from '../../runtime/errors.ts';
 import { type Asked, askedOf, askedWords, type HostNames } from '../../runtime/gateway/asked.ts';
-import { type PlacementRequest, placingOf } from '../../runtime/gateway/placing.ts';
+import { type PlacementRequest, placingNow, placingOf } from '../../runtime/gateway/placing.ts';
 import { type BuildRequest, specOf } from '../../runtime/gateway/requests.ts';
 
 const test = suite('placing words');
@@ -279,6 +281,101 @@ test('placing words - who asks for the default zone while it is the only one has
   ].map((facts) => fingerprintsOf(facts, 1, 0)) as [Fingerprints, Fingerprints, Fingerprints];
   assert.ok(isAskedAlike(first, again), 'a zone was added meanwhile');
   assert.not.ok(isAskedAlike(first, other), 'the other asks for no zone');
+});
+
+const arbitraryOptions = fc.dictionary(
+  fc.constantFrom('e1', 'e2', 'w1', 'n1', 'fast', 'slow'),
+  fc.record(
+    {
+      zone: fc.constantFrom(...ZONES),
+      projects: fc.subarray(['red', 'blue'], { minLength: 1 }),
+      confines: fc.boolean(),
+      traits: fc.subarray(['CUSTOM_A', 'CUSTOM_B'], { minLength: 1 }),
+    },
+    { requiredKeys: [] },
+  ),
+  { noNullPrototype: true },
+);
+/** With a zone of each name, so that requests may name any. */
+const operatorSays = (said: Record<string, AggregateOptions>, defaultZone: string | undefined) => {
+  const zones = ZONES.map((zone) => [`of-${zone}`, { zone }] as const);
+  const each = Object.entries(said).map(([id, { confines, ...one }]) => {
+    return [id, one.projects === undefined ? one : { ...one, ...present({ confines }) }] as const;
+  });
+  return aggregatesOf(Object.fromEntries([...zones, ...each]), defaultZone);
+};
+const justOne = (name: string) => fc.constant<string[]>([name]);
+const oneSide = <T>(all: readonly T[], isWanted: readonly boolean[], wanted: boolean): T[] | undefined => {
+  const some = all.filter((_, at) => isWanted[at] === wanted);
+  return some.length === 0 ? undefined : some;
+};
+
+test('placing words - a request that was accepted means what it would if it were sent anew, whatever the operator said then', () => {
+  let changed = 0;
+  fc.assert(
+    fc.property(
+      fc.subarray(ZONES),
+      fc.subarray(['e1', 'n1', 'fast', 'other']),
+      fc.array(fc.boolean(), { minLength: 4, maxLength: 4 }),
+      fc.record({ hosts: justOne('c1/h1'), avoidHosts: justOne('c1/h2') }, { requiredKeys: [] }),
+      fc.record({ cells: justOne('c1'), sameHostAs: justOne('web') }, { requiredKeys: [] }),
+      fc.subarray(['CUSTOM_A', 'CUSTOM_B']),
+      fc.constantFrom('red', 'green', undefined),
+      fc.tuple(arbitraryOptions, arbitraryOptions),
+      fc.constantFrom('nova', undefined),
+      (zones, ids, isWanted, hosts, others, required, project, [then, now], defaultZone) => {
+        const wishes: PlacementRequest = {
+          ...hosts,
+          ...others,
+          ...present({
+            zones: oneSide(zones, isWanted, true),
+            avoidZones: oneSide(zones, isWanted, false),
+            aggregates: oneSide(ids, isWanted, true),
+            avoidAggregates: oneSide(ids, isWanted, false),
+          }),
+        };
+        const plain = specOf({ resources: { VCPU: 1 }, required });
+        const sentTo = (aggregates: Aggregates) => placingOf(wishes, { project, spec: plain }, aggregates);
+        const [before, after] = [operatorSays(then, defaultZone), operatorSays(now, defaultZone)];
+        const { tree, where } = sentTo(before);
+        const accepted = { spec: { ...plain, ...present({ tree }) }, where, project };
+        if (JSON.stringify(sentTo(after)) !== JSON.stringify({ tree, where })) changed += 1;
+        assert.equal(placingNow(accepted, after), sentTo(after));
+        assert.equal(placingNow(accepted, before), sentTo(before));
+      },
+    ),
+    { numRuns: 400 },
+  );
+  assert.ok(changed > 100, `${changed}`);
+});
+
+test('placing words - no host is in a zone that there is not any more, and all are in the default one while it is the only one', () => {
+  const plain = specOf({ resources: { VCPU: 1 } });
+  const acceptedWith = (wishes: PlacementRequest) => {
+    const { tree, where } = placingOf(wishes, { spec: plain }, aggregatesOf(AGGREGATES, 'nova'));
+    return { spec: { ...plain, ...present({ tree }) }, where };
+  };
+  const treeNow = (wishes: PlacementRequest, ...said: Parameters<typeof aggregatesOf>) =>
+    placingNow(acceptedWith(wishes), aggregatesOf(...said))?.tree;
+  const { n1: _, ...withoutNorth } = AGGREGATES;
+  assert.equal(treeNow({ zones: ['north'] }, withoutNorth, 'nova'), { memberOf: [[]] });
+  assert.equal(treeNow({ zones: ['north', 'west'] }, withoutNorth, 'nova'), { memberOf: [['w1']] });
+  assert.is(treeNow({ avoidZones: ['north'] }, withoutNorth, 'nova'), undefined);
+  assert.is(treeNow({ zones: ['nova'] }, {}, 'nova'), undefined);
+  assert.equal(treeNow({ avoidZones: ['nova'] }, {}, 'nova'), { memberOf: [[]] });
+});
+
+test('placing words - what a node has taken that does not tell what conditions come from is left as it is', () => {
+  const plain = specOf({ resources: { VCPU: 1 } });
+  const aggregates = aggregatesOf({ e1: { zone: 'east', projects: ['red'] } });
+  const now = (tree: TreeConditions, where?: Where) => placingNow({ spec: { ...plain, tree }, where }, aggregates);
+  assert.is(now({ notMemberOf: ['w1'] }), null);
+  assert.is(now({ memberOf: [['w1'], ['w2']] }), null);
+  assert.is(now({ memberOf: [['w1']] }, { origins: { cut: true } }), null);
+  assert.equal(now({ memberOf: [['w1']] }), {
+    tree: { memberOf: [['w1']], notMemberOf: ['e1'] },
+    where: { origins: {} },
+  });
 });
 
 test('placing words - of a zone that there is not the one is named that it is like, if it is like one', () => {

@@ -809,7 +809,12 @@ test('words - of a host whose placement shard is silent it is said that this is 
     const weighed = weights.find((weight) => weight.host === host) as (typeof weights)[0];
     const told = { ...weighed, ...(silentShard === undefined ? {} : { silentShard }) };
     const ask = async () => ({ standing: { ...standing, cell: weighed.cell, host, weighing: told } });
-    const known = async () => ({ view: { ...view, host: 'h3' }, decision: one, spec: {}, where: undefined });
+    const known = async () => ({
+      view: { ...view, host: 'h3' },
+      decision: one,
+      spec: { groups: [], groupPolicy: 'none' },
+      where: undefined,
+    });
     return questioningOf({ asking: { ask }, known, aggregates: aggregatesOf(undefined) } as never).whyNot({
       id: 'web',
       host,

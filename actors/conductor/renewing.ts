@@ -1,0 +1,27 @@
+// Requests that have no host yet when a shard begins anew: what the operator says of aggregates may have changed since they
+// were accepted, and those that wait may do so for weeks.
+
+import { orderedText } from '../ordered-text.ts';
+import type { Conditions, OpenRequest } from './state.ts';
+import { commit, type Work } from './work.ts';
+
+/** Makes the conditions of a request anew; null: it is not known which of them are the operator's. */
+export type ConditionsNow = (accepted: Pick<OpenRequest, 'spec' | 'where' | 'project'>) => Conditions | null;
+
+/** Has requests go by the conditions that are made of them now, where they are others; those of many are recorded once. */
+export function renewConditions(work: Work, conditionsNow: ConditionsNow): void {
+  const changed = new Map<string, { requests: string[]; conditions: Conditions }>();
+  for (const [request, open] of work.state.requests) {
+    const conditions = conditionsNow(open);
+    if (conditions === null) continue;
+    const key = textOf(conditions);
+    if (key === textOf({ tree: open.spec.tree, where: open.where })) continue;
+    const one = changed.get(key);
+    if (one === undefined) changed.set(key, { requests: [request], conditions });
+    else one.requests.push(request);
+  }
+  for (const { requests, conditions } of changed.values())
+    commit(work, { type: 'conditions', requests, ...conditions });
+}
+
+const textOf = ({ tree, where }: Conditions): string => orderedText([tree, where], true);
