@@ -9,6 +9,10 @@ export const BY_OPERATOR = 'by an operator';
 export const disabledWords = (reason: string): string =>
   reason === BY_OPERATOR ? `disabled ${reason}` : `disabled: ${reason}`;
 
+/** Why a host is disabled that is so only with all of its cell. */
+export const cellDisabledWords = (reason: string): string =>
+  `its cell is out of service${reason === BY_OPERATOR ? '' : `: ${reason}`}`;
+
 /** Whether a host that is away is disabled when it is back: of one that is down its reason says why. */
 export const comesBackDisabled = ({
   state,

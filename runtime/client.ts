@@ -16,11 +16,12 @@ import {
   TimeoutError,
 } from './errors.ts';
 import type { Explanation } from './gateway/explaining.ts';
-import type { BuildAnswer, HostAnswer } from './gateway/gateway.ts';
+import type { BuildAnswer, CellAnswer, HostAnswer } from './gateway/gateway.ts';
 import type { CellsAnswer, HostsAnswer, ListAnswer } from './gateway/looking.ts';
 import type { FitAnswer, WhyNot } from './gateway/question-answers.ts';
 import type {
   BuildRequest,
+  CellRequest,
   FitRequest,
   HostRequest,
   HostsRequest,
@@ -100,6 +101,13 @@ export interface Client {
    * answer was lost; or when others set it all the time.
    */
   host(request: HostRequest): Promise<HostAnswer>;
+  /**
+   * Takes a whole cell out of service (`enabled: false`), puts it back, or, without `enabled`, says how it stands. Out of
+   * service it keeps what it has, and goes on with the builds that it has taken, alternates included; no new request is
+   * given a host in it, not even one that joins. It is set as `host` sets a host.
+   * @throws `no-owner` with the field `cell` when nobody serves that cell now; `outdated` as `host`.
+   */
+  cell(request: CellRequest): Promise<CellAnswer>;
   /**
    * Waits until a build is over, and says how: `active`, `failed`, `lost` or `deleted`.
    * @param options.timeoutMs How long to wait, also while nobody answers, ms; default 10 minutes. The last look may take a
@@ -214,15 +222,36 @@ export function clientOf(options: ClientOptions): Client {
   async function setHost(request: HostRequest): Promise<HostAnswer> {
     const isMalformed = !isObject(request) || !isToken(request.cell) || !isToken(request.host);
     if (isMalformed || request.revision !== undefined) return call('host', request);
-    // As it is now: the caller may make the next one of it while the host is looked at.
+    const { cell, host } = request;
+    return setAtRevision('host', request, async (leftMs) => {
+      const { hosts } = await call<HostsAnswer>('hosts', { cell, host }, leftMs);
+      return hosts[0]?.revision ?? 0;
+    });
+  }
+
+  /** As a host is set. */
+  async function setCell(request: CellRequest): Promise<CellAnswer> {
+    const isMalformed = !isObject(request) || !isToken(request.cell);
+    if (isMalformed || request.enabled === undefined || request.revision !== undefined) return call('cell', request);
+    const { cell } = request;
+    return setAtRevision('cell', request, async (leftMs) => {
+      return (await call<CellAnswer>('cell', { cell }, leftMs)).revision;
+    });
+  }
+
+  async function setAtRevision<Answer>(
+    verb: 'host' | 'cell',
+    request: object,
+    revisionNow: (leftMs: number) => Promise<number>,
+  ): Promise<Answer> {
+    // As it is now: the caller may make the next one of it while it is looked at.
     const asked = { ...request };
-    const { cell, host } = asked;
     const deadline = clock.monotonic() + timeoutMs;
     const leftMs = () => Math.max(0, deadline - clock.monotonic());
     for (;;) {
-      const { hosts } = await call<HostsAnswer>('hosts', { cell, host }, leftMs());
+      const revision = await revisionNow(leftMs());
       try {
-        return await call('host', { ...asked, revision: hosts[0]?.revision ?? 0 }, leftMs());
+        return await call(verb, { ...asked, revision }, leftMs());
       } catch (error) {
         const isOutdated = error instanceof CellwrightError && error.code === 'outdated';
         if (!isOutdated || clock.monotonic() >= deadline) throw error;
@@ -285,6 +314,7 @@ export function clientOf(options: ClientOptions): Client {
     cells: () => call('cells', {}),
     hosts: (request) => call('hosts', request),
     host: setHost,
+    cell: setCell,
     ended,
   };
   return client;

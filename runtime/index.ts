@@ -22,12 +22,13 @@ export { CellwrightError, MalformedError, NoRespondersError, OverloadedError, Ti
 export type { Asked } from './gateway/asked.ts';
 export { ADVICE_CODES, ATTEMPT_OUTCOMES, FAILURE_CODES, REFUSAL_CODES } from './gateway/codes.ts';
 export type { Explanation } from './gateway/explaining.ts';
-export type { BuildAnswer, HostAnswer } from './gateway/gateway.ts';
+export type { BuildAnswer, CellAnswer, HostAnswer } from './gateway/gateway.ts';
 export type { CellsAnswer, HostsAnswer, ListAnswer } from './gateway/looking.ts';
 export type { PlacementRequest } from './gateway/placing.ts';
 export type { FitAnswer, WhyNot } from './gateway/question-answers.ts';
 export type {
   BuildRequest,
+  CellRequest,
   FitRequest,
   HostRequest,
   HostsRequest,

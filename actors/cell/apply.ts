@@ -46,6 +46,8 @@ export type CellRecord =
   | { type: 'host-event'; host: string; event: ComputeServiceEvent; at?: number }
   /** An operator has set it, if only to what it was. */
   | { type: 'host-set'; host: string }
+  /** An operator has set the whole cell, if only to what it was. */
+  | { type: 'cell-set'; disabled: string | null }
   /** It does not come back, and nothing of it is left. */
   | { type: 'host-removed'; host: string; at: number };
 
@@ -137,6 +139,11 @@ export function applyToCell(state: CellState, record: CellRecord, deadlines: Sta
       return stepService(state.hosts.get(record.host) as Host, record.event, record.at) ?? NO_EFFECTS;
     case 'host-set':
       (state.hosts.get(record.host) as Host).revision += 1;
+      return NO_EFFECTS;
+    case 'cell-set':
+      if (record.disabled !== state.service.disabled)
+        for (const host of state.hosts.keys()) state.feed.untold.add(host);
+      state.service = { disabled: record.disabled, revision: state.service.revision + 1 };
       return NO_EFFECTS;
     case 'host-removed':
       noteGone(state, record.host);

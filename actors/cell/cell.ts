@@ -42,12 +42,13 @@ import {
   destroyStray,
   fenceHost,
   SWEEP_WAKE,
+  setCell,
   setHost,
   sweepByEcho,
   sweepSilent,
   wasHeldUp,
 } from './hostkeeping.ts';
-import { listedHost, viewOfHost, viewOfNamed } from './hosts.ts';
+import { listedHost, toldHost, viewOfNamed } from './hosts.ts';
 import { removeHost, treeKept, treeWithdrawn } from './leaving.ts';
 import { finalKey, removalsOf } from './removals.ts';
 import { RESTED_WAKE, rested, restIfFailing, restOn } from './resting.ts';
@@ -168,6 +169,8 @@ export function cell(options: CellOptions): Actor<CellState, CellMessage, CellRe
         return fenceHost(work, message, from);
       case 'remove-host':
         return removeHost(work, message, from);
+      case 'set-cell':
+        return setCell(work, message, from);
       case 'tree-withdrawn':
         return treeWithdrawn(work, message.root);
       case 'tree-kept':
@@ -203,8 +206,8 @@ export function cell(options: CellOptions): Actor<CellState, CellMessage, CellRe
         if (message.followsBuilds === true) state.feed.tellsBuilds = true;
         const [hosts, next] =
           message.host === undefined
-            ? page(state.hosts, message.after, message.limit, listedHost)
-            : [viewOfNamed(state.hosts, message.host), null];
+            ? page(state.hosts, message.after, message.limit, (host) => listedHost(host, state.service))
+            : [viewOfNamed(state.hosts, message.host, state.service), null];
         const { epoch, sequence } = state.feed;
         const told = { cell: name, epoch, sequence, hosts, next, tellsForeign: true as const };
         return turn.send(from, { type: 'hosts', ask: message.ask, ...told });
@@ -314,16 +317,18 @@ export function cell(options: CellOptions): Actor<CellState, CellMessage, CellRe
     names.clear();
     for (let from = 0; from < changed.length; from += MAX_HOSTS_TOLD) {
       state.feed.sequence += 1;
-      tellFeed(state, { hosts: changed.slice(from, from + MAX_HOSTS_TOLD).map(viewOfHost) }, turn);
+      const told = changed.slice(from, from + MAX_HOSTS_TOLD).map((host) => toldHost(host, state.service));
+      tellFeed(state, { hosts: told }, turn);
     }
   }
 
   function tellFeed(
-    { feed: { epoch, sequence } }: CellState,
+    { feed: { epoch, sequence }, service: { disabled } }: CellState,
     told: Pick<HostsChanged, 'hosts' | 'gone'>,
     turn: CellTurn,
   ): void {
-    turn.send(cellFeedAddress(name), { type: 'hosts-changed', cell: name, epoch, sequence, ...told });
+    const ofCell = disabled === null ? {} : { disabled };
+    turn.send(cellFeedAddress(name), { type: 'hosts-changed', cell: name, epoch, sequence, ...told, ...ofCell });
   }
 
   function recover(state: CellState, turn: CellTurn): void {

@@ -5,13 +5,13 @@ import type { Address } from '../actor.ts';
 import { hostMostLike, likeWords } from '../alike.ts';
 import { type AttemptId, attemptKey } from '../attempts.ts';
 import { armBuild } from '../builds.ts';
-import { BY_OPERATOR } from '../host-words.ts';
+import { BY_OPERATOR, cellDisabledWords } from '../host-words.ts';
 import type { CellMessage } from '../messages/cell.ts';
 import { cellAddress, computeAddress } from '../routing.ts';
 import { order } from './building.ts';
 import { clearAway } from './clearing.ts';
 import { hostEvent } from './host-event.ts';
-import { type Host, isAway, isForeign, stateOfHost, viewOfHost } from './hosts.ts';
+import { type Host, isAway, isForeign, stateOfHost, toldHost, viewOfHost } from './hosts.ts';
 import { expectedOn, noteMissing, noteRunning } from './missing.ts';
 import { destroyingOf } from './removals.ts';
 import type { Entry } from './state.ts';
@@ -218,10 +218,36 @@ export function fenceHost(work: Work, asked: Extract<CellMessage, { type: 'fence
 function setTo(work: Work, host: Host, event: ComputeServiceEvent, ask: number, from: Address): void {
   commit(work, { type: 'host-set', host: host.host });
   hostEvent(work, host.host, event);
-  // Of one that is away the setting takes all the same: it is told apart from the state.
+  const { service } = work.state;
+  const { state } = toldHost(host, service);
+  // Of one that is away the setting takes all the same: it is told apart from the state. So is it why one is disabled all the same.
   const { disabledReason } = host.service.context;
-  const disabled = isAway(host) && disabledReason !== null ? { disabled: disabledReason } : {};
-  work.turn.send(from, { type: 'host-set', ask, host: host.host, state: viewOfHost(host).state, ...disabled });
+  const ofCell = service.disabled === null ? null : cellDisabledWords(service.disabled);
+  const reason = disabledReason ?? ofCell;
+  const isTold = isAway(host) || disabledReason === null;
+  work.turn.send(from, {
+    type: 'host-set',
+    ask,
+    host: host.host,
+    state,
+    ...(isTold && reason !== null ? { disabled: reason } : {}),
+  });
+}
+
+/** An operator takes the whole cell out of service, or puts it back: what it has, and what it has taken, goes on. */
+export function setCell(
+  work: Work,
+  { ask, enabled, reason, revision }: Extract<CellMessage, { type: 'set-cell' }>,
+  from: Address,
+): void {
+  const { state, turn, cell } = work;
+  if (revision !== undefined && revision !== state.service.revision) {
+    const outdated = `cell '${cell}' is at revision ${state.service.revision}, not ${revision}: it has been set otherwise`;
+    return turn.send(from, { type: 'declined', ask, code: 'outdated', reason: outdated, field: 'revision' });
+  }
+  if (enabled !== undefined) commit(work, { type: 'cell-set', disabled: enabled ? null : (reason ?? BY_OPERATOR) });
+  const { disabled, revision: now } = state.service;
+  turn.send(from, { type: 'cell-set', ask, ...(disabled === null ? {} : { disabled }), revision: now });
 }
 
 /** Null: there is no such host, or somebody has set it meanwhile; the asker is told. */

@@ -6,8 +6,9 @@ import type { SteadyTime } from '../actor.ts';
 import { type AttemptId, attemptKey } from '../attempts.ts';
 import { firstListed } from '../count-words.ts';
 import { afterFailure, afterSuccess } from '../failure-memory.ts';
-import { disabledWords } from '../host-words.ts';
+import { cellDisabledWords, disabledWords } from '../host-words.ts';
 import type { FailureMemory, HostState, HostStats } from '../messages/scheduler.ts';
+import type { Service } from './service.ts';
 
 type ServiceSnapshot = ReturnType<typeof begin<typeof computeService>>['snapshot'];
 
@@ -148,10 +149,22 @@ export function isAway(entry: Host): boolean {
   return state === 'down' || state === 'fenced';
 }
 
-export function viewOfHost(entry: Host): HostState {
+/** A host as its cell sees it. */
+export const viewOfHost = (entry: Host): HostState => viewFor(entry, entry.service.context.disabledReason);
+
+/** As it is told to others: with its cell, where that is out of service as a whole, it is offered nothing new either. */
+export function toldHost(entry: Host, { disabled }: Service): HostState {
+  return viewFor(
+    entry,
+    entry.service.context.disabledReason ?? (disabled === null ? null : cellDisabledWords(disabled)),
+  );
+}
+
+function viewFor(entry: Host, disabledReason: string | null): HostState {
   const { host, provider, service } = entry;
-  const { disabledReason, rest } = service.context;
-  const state = stateOfHost(entry);
+  const { rest } = service.context;
+  const own = stateOfHost(entry);
+  const state = disabledReason === null || isAway(entry) ? own : 'disabled';
   const told = {
     stats: statsOf(entry),
     ...(entry.memory === undefined ? {} : { failures: entry.memory }),
@@ -162,7 +175,9 @@ export function viewOfHost(entry: Host): HostState {
   // Whoever enables a host ends its rest, too.
   const isAside = rest !== null && disabledReason === null && isAway(entry);
   const also = isAlsoDisabled ? { disabled: true as const } : isAside ? { asideUntil: rest.until } : {};
-  if (state === 'fenced') return { host, provider, state, reason: fencedWords(entry), ...also, ...told };
+  if (state === 'fenced') {
+    return { host, provider, state, reason: fencedWords(entry, disabledReason), ...also, ...told };
+  }
   return { host, provider, state, ...(disabledReason === null ? {} : { reason: disabledReason }), ...also, ...told };
 }
 
@@ -170,15 +185,18 @@ export function viewOfHost(entry: Host): HostState {
 const MOST_FOREIGN_NAMED = 2_048;
 
 /** As it stands in lists: of changes it is not told what is foreign. */
-export function listedHost(entry: Host): HostState {
+export function listedHost(entry: Host, service: Service): HostState {
   const { foreign } = entry;
-  if (foreign.size === 0) return viewOfHost(entry);
-  return { ...viewOfHost(entry), foreign: { count: foreign.size, named: [...foreign].slice(0, MOST_FOREIGN_NAMED) } };
+  if (foreign.size === 0) return toldHost(entry, service);
+  return {
+    ...toldHost(entry, service),
+    foreign: { count: foreign.size, named: [...foreign].slice(0, MOST_FOREIGN_NAMED) },
+  };
 }
 
-export function viewOfNamed(hosts: Hosts, name: string): HostState[] {
+export function viewOfNamed(hosts: Hosts, name: string, service: Service): HostState[] {
   const entry = hosts.get(name);
-  return entry === undefined ? [] : [listedHost(entry)];
+  return entry === undefined ? [] : [listedHost(entry, service)];
 }
 
 function statsOf({ here, building, ordered, metrics }: Host): HostStats {
@@ -189,8 +207,7 @@ function statsOf({ here, building, ordered, metrics }: Host): HostStats {
 const MOST_NAMED = 3;
 
 /** What there is to know of a fenced host. */
-function fencedWords({ clearing, service }: Host): string {
-  const { disabledReason } = service.context;
+function fencedWords({ clearing }: Host, disabledReason: string | null): string {
   const then = disabledReason === null ? '' : `, and is then ${disabledWords(disabledReason)}`;
   const stated = 'an operator has stated that nothing runs there';
   if (clearing.length === 0) return `${stated}; it comes back when its compute is started anew${then}`;

@@ -8,6 +8,7 @@ import { PassingMap } from '../passing-map.ts';
 import { PassingSet } from '../passing-set.ts';
 import { Table } from '../table.ts';
 import { Removals } from './removals.ts';
+import type { Service } from './service.ts';
 import type { Shared } from './sharing.ts';
 
 export interface Entry {
@@ -21,6 +22,8 @@ export interface Entry {
 }
 
 export interface CellState extends Shared {
+  /** How operators have set the cell as a whole. */
+  service: Service;
   readonly instances: Table<Entry>;
   readonly removals: Removals;
   /** When each deleted instance was gone, ms since the epoch, oldest first. */
@@ -80,6 +83,7 @@ export interface StoredEntry {
 
 export function emptyCell(): CellState {
   return {
+    service: { disabled: null, revision: 0 },
     instances: new Table(storeEntry),
     specs: new Map(),
     lastSpec: null,

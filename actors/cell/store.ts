@@ -5,6 +5,7 @@ import { inSteps, type Snapshot, snapshotOf } from '../snapshot.ts';
 import { rowsOf } from '../table.ts';
 import { restoreHost, type StoredHost, storeHost } from './hosts.ts';
 import { removalKey, restoreRemoval, type StoredRemoval } from './removals.ts';
+import type { Service } from './service.ts';
 import { shared } from './sharing.ts';
 import { type CellState, emptyCell, type StoredEntry } from './state.ts';
 import { homeOf, noteMissingIn, noteWhereItBuilds, noteWhereItIs } from './whereabouts.ts';
@@ -14,26 +15,26 @@ export interface StoredCell {
   readonly removals: readonly StoredRemoval[];
   readonly hosts: readonly StoredHost[];
   readonly deleted: readonly [string, number][];
+  /** Absent where it was never set. */
+  readonly service?: Service;
   /** Absent in snapshots of before hosts could be removed. */
   readonly removedHosts?: readonly [string, number][];
 }
 
-export function storeCell({ instances, removals, hosts, deleted, removedHosts }: CellState): Snapshot {
-  return snapshotOf(
-    {},
-    {
-      instances: instances.capture(),
-      removals: removals.capture(),
-      hosts: rowsOf([...hosts.values()].map(storeHost)),
-      deleted: deleted.capture(),
-      removedHosts: removedHosts.capture(),
-    },
-  );
+export function storeCell({ service, instances, removals, hosts, deleted, removedHosts }: CellState): Snapshot {
+  return snapshotOf(service.revision === 0 ? {} : { service }, {
+    instances: instances.capture(),
+    removals: removals.capture(),
+    hosts: rowsOf([...hosts.values()].map(storeHost)),
+    deleted: deleted.capture(),
+    removedHosts: removedHosts.capture(),
+  });
 }
 
 export function* restoreCell(parts: StoredCell): Generator<void, CellState> {
-  const { instances, removals, hosts, deleted, removedHosts = [] } = parts;
+  const { service, instances, removals, hosts, deleted, removedHosts = [] } = parts;
   const state = emptyCell();
+  if (service !== undefined) state.service = service;
   for (const host of hosts) state.hosts.set(host.host, restoreHost(host));
   yield* inSteps(instances, ({ build, deleting, lost = null, missingSince = null }) => {
     if (state.instances.has(build.facts.instance)) return;

@@ -116,6 +116,14 @@ export const cellMessages = {
   'fence-host': message('fence-host', { ask: Ask, host: Token, revision: Revision }),
   /** An operator states that a fenced host does not come back: it and its providers are forgotten. */
   'remove-host': message('remove-host', { ask: Ask, host: Token, revision: Revision }),
+  /** An operator takes the whole cell out of service, or puts it back; without `enabled` it is told how it stands. */
+  'set-cell': message('set-cell', {
+    ask: Ask,
+    enabled: Type.Optional(Type.Boolean()),
+    reason: Type.Optional(Reason),
+    /** As that of a host. */
+    revision: Revision,
+  }),
   'tree-withdrawn': placementAnswers['tree-withdrawn'],
   'tree-kept': placementAnswers['tree-kept'],
   /** The cell's own word to itself: heard again, it shows that the cell can be heard and hosts could be. */

@@ -189,8 +189,18 @@ export const gatewayMessages = {
     ask: Ask,
     host: Token,
     state: Type.String(),
-    /** Of one that is down or fenced: why it is disabled when it comes back; absent when it is not. */
+    /**
+     * Of one that is down or fenced: why it is disabled when it comes back; absent when it is not. Of one that is back in
+     * service: why it is disabled all the same, with its cell.
+     */
     disabled: Type.Optional(Type.String()),
+  }),
+  'cell-set': message('cell-set', {
+    ask: Ask,
+    /** Why the whole cell is out of service; absent: it is not. */
+    disabled: Type.Optional(Reason),
+    /** How often operators have set it. */
+    revision: Type.Integer({ minimum: 0 }),
   }),
   /** The question was understood and the answer is no. */
   declined: message('declined', {

@@ -3,7 +3,7 @@
 
 import Type, { type Static } from 'typebox';
 import { Advice } from './advice.ts';
-import { Ask, message, RequestSpec, Token } from './common.ts';
+import { Ask, message, Reason, RequestSpec, Token } from './common.ts';
 import { Absent, GroupHeld, LikeNames, RefusedHosts, RunsOut, TooLarge, UnknownName, Weighing } from './decision.ts';
 import { InTheWay, OnNamedHosts } from './in-the-way.ts';
 import { MAX_COUNT } from './limits.ts';
@@ -164,6 +164,8 @@ export const CellView = Type.Object({
   up: Type.Integer(),
   /** Nothing was heard of it lately: the figures are of before. */
   silent: Type.Optional(Type.Literal(true)),
+  /** Why the whole cell is out of service, so that none of its hosts is up; absent: it is not. */
+  disabled: Type.Optional(Reason),
 });
 export type CellView = Static<typeof CellView>;
 

@@ -1,7 +1,18 @@
 // What a scheduler takes: requests for hosts, placement's answers to its claims, and the feeds that its view lives on.
 
 import Type, { type Static } from 'typebox';
-import { Ask, Attempt, Id, MAX_ALLOCATIONS, type MessageOf, Metrics, message, RequestSpec, Token } from './common.ts';
+import {
+  Ask,
+  Attempt,
+  Id,
+  MAX_ALLOCATIONS,
+  type MessageOf,
+  Metrics,
+  message,
+  Reason,
+  RequestSpec,
+  Token,
+} from './common.ts';
 import { MAX_ALTERNATES, MAX_COUNT } from './limits.ts';
 import { claimAnswers, feedMessages, Located, Order, ProviderUsage } from './placement.ts';
 import { questionMessages } from './questions.ts';
@@ -119,6 +130,8 @@ export const schedulerMessages = {
     hosts: Type.Array(HostState),
     /** The root providers of hosts that are no more; absent when there are none. */
     gone: Type.Optional(Type.Array(Id)),
+    /** Why the whole cell is out of service; absent: it is not. Its hosts are told as disabled. */
+    disabled: Type.Optional(Reason),
   }),
   /** All hosts of a cell, a page at a time. */
   hosts: message('hosts', {

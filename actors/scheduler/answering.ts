@@ -100,7 +100,9 @@ export function cellsAsked(work: Work, { ask }: ListCells, from: Address): void 
     return known;
   };
   // One without a host is there too.
-  for (const { of } of followers.values()) if (of.cell !== undefined) viewOf(of.cell);
+  for (const { of, disabled } of followers.values()) {
+    if (of.cell !== undefined) Object.assign(viewOf(of.cell), present({ disabled }));
+  }
   const sweep: Sweep = {
     visit({ cell, state }) {
       const told = viewOf(cell);

@@ -9,6 +9,7 @@ import { Command, CommanderError, Help, type Option } from 'commander';
 import { CellwrightError } from '../errors.ts';
 import { VERSION } from '../version.ts';
 import { addAudit } from './audit.ts';
+import { addCell } from './cell.ts';
 import { addDecode } from './decode.ts';
 import { addDemo } from './demo.ts';
 import { addExplain } from './explain.ts';
@@ -52,6 +53,7 @@ for (const add of [
   addPack,
   addNode,
   addPlacementApi,
+  addCell,
   addHost,
   addExplain,
   addFit,

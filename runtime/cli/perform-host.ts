@@ -39,7 +39,7 @@ export async function listHosts(flags: HostFlags): Promise<void> {
 }
 
 /** @throws CellwrightError `not-found` when a cell does not answer that nobody has heard of either; what `ask` throws. */
-async function ofKnownCell<Answer>(client: Client, cell: string, ask: () => Promise<Answer>): Promise<Answer> {
+export async function ofKnownCell<Answer>(client: Client, cell: string, ask: () => Promise<Answer>): Promise<Answer> {
   try {
     return await ask();
   } catch (error) {
@@ -128,7 +128,9 @@ export async function setHost(named: string, what: Setting, flags: HostFlags): P
 /** `host 'c1/h1' is disabled`; what is set of a host that is away takes when it comes back, and is said. */
 function setWords({ cell, host, state, disabled }: HostAnswer, what: Setting): string {
   const words = `host '${cell}/${host}' is ${state}`;
-  if (disabled !== undefined) return `${words}; when it comes back it is disabled: ${disabled}`;
+  const why = disabled === undefined ? undefined : oneLine(disabled);
+  if (why !== undefined && state === 'disabled') return `${words} all the same: ${why}`;
+  if (why !== undefined) return `${words}; when it comes back it is disabled: ${why}`;
   return what === 'enable' && state !== 'up' ? `${words}; when it comes back it is up` : words;
 }
 

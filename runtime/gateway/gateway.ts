@@ -27,6 +27,7 @@ import { placingOf } from './placing.ts';
 import { questioningOf } from './questioning.ts';
 import {
   type BuildRequest,
+  type CellRequest,
   checkRequest,
   type HostRequest,
   type InstanceRequest,
@@ -61,8 +62,21 @@ export interface HostAnswer {
   readonly host: string;
   /** That of the host from then on, as `hosts` tells it; `removed` of one that is no more. */
   readonly state: string;
-  /** Of one that is down or fenced: why it is disabled when it comes back; absent when it is not. */
+  /**
+   * Of one that is down or fenced: why it is disabled when it comes back; absent when it is not. Of one that was put back
+   * into service: why it is disabled all the same, with its cell.
+   */
   readonly disabled?: string;
+}
+
+/** The answer to `cell`. */
+export interface CellAnswer {
+  readonly cell: string;
+  readonly enabled: boolean;
+  /** Why it is out of service, if it is. */
+  readonly reason?: string;
+  /** How often it was set. */
+  readonly revision: number;
 }
 
 export interface GatewayOptions {
@@ -169,6 +183,15 @@ export function gatewayOf(options: GatewayOptions): Gateway {
     return { cell, host: answer.host, state: answer.state, ...present({ disabled: answer.disabled }) };
   }
 
+  async function cell({ cell, ...asked }: CellRequest): Promise<CellAnswer> {
+    if (asked.reason !== undefined && asked.enabled === undefined) {
+      throw new MalformedError("'reason' of the cell request says nothing without 'enabled'", { field: 'reason' });
+    }
+    const question = { type: 'set-cell' as const, ...asked };
+    const { disabled, revision } = await ofCell(asking.ask(cellAddress(cell), question, 'cell-set', SILENT_CELL_MS));
+    return { cell, enabled: disabled === undefined, ...present({ reason: disabled }), revision };
+  }
+
   const verbs: Record<Verb, (request: never, traceparent: string | undefined) => Promise<object>> = {
     build,
     delete: remove,
@@ -180,6 +203,7 @@ export function gatewayOf(options: GatewayOptions): Gateway {
     cells,
     hosts,
     host,
+    cell,
   };
 
   async function answer(verb: Verb, { data, headers }: BusMessage, reply: string): Promise<'answered' | 'refused'> {

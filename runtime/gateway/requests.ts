@@ -209,6 +209,23 @@ export const HostRequest = Type.Object(
 );
 export type HostRequest = Static<typeof HostRequest>;
 
+/** The body of `cell`: takes a whole cell out of service, or puts it back. */
+export const CellRequest = Type.Object(
+  {
+    cell: Token,
+    /**
+     * False takes the cell out of service: it keeps what it has, goes on with what it has taken, and is offered nothing
+     * new, nor are hosts that join it. True puts it back: its hosts are as each of them was set. Absent: it is told how it stands.
+     */
+    enabled: Type.Optional(Type.Boolean()),
+    reason: HostRequest.properties.reason,
+    /** As that of a host, by that of the answer. */
+    revision: HostRequest.properties.revision,
+  },
+  strict,
+);
+export type CellRequest = Static<typeof CellRequest>;
+
 const checks = {
   build: checkOf(BuildRequest, 'the build request'),
   delete: checkOf(InstanceRequest, 'the delete request'),
@@ -220,6 +237,7 @@ const checks = {
   cells: checkOf(CellsRequest, 'the cells request'),
   hosts: checkOf(HostsRequest, 'the hosts request'),
   host: checkOf(HostRequest, 'the host request'),
+  cell: checkOf(CellRequest, 'the cell request'),
 } as const;
 export type Verb = keyof typeof checks;
 

@@ -254,10 +254,45 @@ function contract(name: string, withSystem: WithSystem): void {
   });
 
   on(
+    'of a cell that is out of service every host is disabled, whoever asks, until it is put back',
+    async ({ client }) => {
+      const told = await client.cell({ cell: 'c1', enabled: false, reason: 'new switches' });
+      assert.equal(told, { cell: 'c1', enabled: false, reason: 'new switches', revision: 1 });
+      assert.equal(await client.cell({ cell: 'c1' }), told);
+      await client.build({ id: 'nowhere', ...SMALL });
+      const { state, failure } = await client.ended('nowhere');
+      assert.is(state, 'failed');
+      assert.match(failure?.message ?? '', /2 hosts disabled/);
+      assert.equal((await client.cells()).cells, [{ cell: 'c1', hosts: 2, up: 0, disabled: 'new switches' }]);
+      const { now, words } = await client.whyNot({ id: 'nowhere', host: 'h1' });
+      assert.is(now?.refusal?.code, 'host-disabled');
+      assert.match(words.join('\n'), /disabled: its cell is out of service: new switches/);
+      const { hosts } = await client.hosts({ cell: 'c1' });
+      assert.equal([...new Set(hosts.map((one) => one.state))], ['disabled']);
+
+      await client.build({ id: 'later', ...SMALL, wait: { forMs: 600_000 } });
+      await eventually('it waits', async () => (await client.show('later')).waiting !== undefined);
+      assert.equal(await client.cell({ cell: 'c1', enabled: true }), { cell: 'c1', enabled: true, revision: 2 });
+      assert.is((await client.ended('later')).state, 'active');
+      assert.equal((await client.cells()).cells, [{ cell: 'c1', hosts: 2, up: 2 }]);
+      for (const [request, code, field] of [
+        [{ cell: 'c1', reason: 'new switches' }, 'malformed', 'reason'],
+        [{ cell: 'c1', enabled: 'no' }, 'malformed', 'enabled'],
+        [{ enabled: false }, 'malformed', 'cell'],
+        [{ cell: 'c1', enabled: false, revision: 0 }, 'outdated', 'revision'],
+        [{ cell: 'c9', enabled: false }, 'no-owner', 'cell'],
+      ] as const) {
+        const refused = await refusal(() => client.cell(request as never));
+        assert.equal([refused.code, refused.field], [code, field], JSON.stringify(request));
+      }
+    },
+  );
+
+  on(
     'a request to which nobody can answer is not carried out, and does no harm',
     async ({ bus, subjects, client, dump }) => {
       const before = await dump();
-      for (const verb of ['build', 'delete', 'show', 'list', 'hosts', 'host', 'nothing']) {
+      for (const verb of ['build', 'delete', 'show', 'list', 'hosts', 'host', 'cell', 'nothing']) {
         bus.publish(subjects.api(verb), Buffer.from(JSON.stringify({ id: 'mute', ...SMALL })));
         bus.publish(subjects.api(verb), new Uint8Array([0xc1]));
       }

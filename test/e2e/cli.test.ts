@@ -118,6 +118,8 @@ test('usage - a wrong value is refused by the name of its flag', async () => {
     // Wrong in itself, so no server is looked for.
     [['host', 'list', '--cell', 'C_1'], /'cell' of the hosts request must be lower-case/],
     [['host', 'enable', 'C_1/h1'], /'cell' of the host request must be lower-case/],
+    [['cell', 'enable', 'C_1'], /'cell' of the cell request must be lower-case/],
+    [['cell', 'disable'], /missing required argument 'cell'/],
     [['explain', 'Not.An.Id'], /'id' of the explain request must be lower-case/],
     [['why-not', 'Not.An.Id', 'h1'], /'id' of the why-not request must be lower-case/],
     [['why-not', 'i', 'c1/h1/h2'], /'host' must be a name, or <cell>\/<host>, not 'c1\/h1\/h2'/],

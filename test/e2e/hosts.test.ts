@@ -173,6 +173,27 @@ test('hosts - those of all cells are listed, and which cell does not answer', ()
     }
     const like = await cellwright('host', 'fence', 'empt/h1', ...at);
     assert.is(like.err, "cellwright: nobody has heard of a cell 'empt' (empty is known); cells are c1, c2, empty\n");
+    const ofCell = async (...args: string[]) => (await cellwright('cell', ...args, ...at)).out;
+    assert.is(await ofCell('disable', 'c1', '--reason', 'new\nswitches'), "cell 'c1' is disabled: new switches\n");
+    await eventually('the scheduler knows of it', async () => (await client.cells()).cells[0]?.up === 0);
+    const cells = [
+      'c1  2 hosts, 0 up; disabled: new switches',
+      'c2  0 hosts, 0 up; nothing was heard of it lately',
+      'empty  0 hosts, 0 up',
+    ];
+    assert.equal((await ofCell('list')).split('\n'), [...cells, '']);
+    assert.is(JSON.parse(await ofCell('list', '--json')).cells[0].disabled, 'new\nswitches');
+    const allTheSame = "host 'c1/h1' is disabled all the same: its cell is out of service: new switches\n";
+    assert.is((await cellwright('host', 'enable', 'c1/h1', ...at)).out, allTheSame);
+    assert.is(await ofCell('enable', 'c1'), "cell 'c1' is in service\n");
+    await eventually('the scheduler knows of that', async () => (await client.cells()).cells[0]?.up === 1);
+    assert.is(await ofCell('disable', 'empty'), "cell 'empty' is disabled by an operator\n");
+    const back = { cell: 'empty', enabled: true, revision: 2 };
+    assert.equal(JSON.parse(await ofCell('enable', 'empty', '--json')), back);
+    const unheard = await cellwright('cell', 'disable', 'empt', ...at);
+    const words = "cellwright: nobody has heard of a cell 'empt' (empty is known); cells are c1, c2, empty\n";
+    assert.equal([unheard.code, unheard.err], [2, words]);
+
     const elsewhere = await cellwright('host', 'list', '--prefix', 'other', ...at);
     assert.is(elsewhere.code, 1);
     assert.match(

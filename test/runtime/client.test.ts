@@ -155,6 +155,27 @@ test('client - a host is set as it was asked, whatever the caller makes of the r
   ]);
 });
 
+test('client - a cell is set as it stands, and only looked at where nothing is to be set', async () => {
+  const { clock, client, api, subjects } = rig(0);
+  const said: unknown[] = [];
+  let revision = 3;
+  api.subscribe(subjects.api('cell'), ({ data, reply }) => {
+    const asked = decode(data) as { enabled?: boolean };
+    said.push(asked);
+    const isFirst = said.length === 2;
+    if (isFirst) revision += 1;
+    const error = { code: 'outdated', message: 'it has been set since', retryable: false };
+    api.publish(reply ?? '', encode(isFirst ? { error } : { cell: 'c1', enabled: asked.enabled !== false, revision }));
+  });
+  const asked = { cell: 'c1', enabled: false, reason: 'new switches' };
+  assert.is((await settled(clock, client.cell(asked))).enabled, false);
+  const look = { cell: 'c1' };
+  assert.equal(said, [look, { ...asked, revision: 3 }, look, { ...asked, revision: 4 }]);
+  assert.is((await settled(clock, client.cell(look))).enabled, true);
+  await settled(clock, client.cell({ ...asked, revision: 9 }));
+  assert.equal(said.slice(4), [look, { ...asked, revision: 9 }]);
+});
+
 test('client - the time to wait is that of the whole of setting a host, the look at it included', async () => {
   const { clock, client, api, subjects } = rig(0);
   api.subscribe(subjects.api('hosts'), ({ reply }) => {

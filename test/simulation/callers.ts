@@ -61,6 +61,10 @@ export function callersOf({ plan, clock, hosts, power, send, tell, onRead }: Cal
         const { cell } = (hosts.get(host) as SimulatedHost).plan;
         return [[cellAddress(cell), { type: 'set-host', ask, host, enabled, reason: 'by an operator' }]];
       }
+      case 'cell-service': {
+        const { cell, enabled } = operation;
+        return [[cellAddress(cell), { type: 'set-cell', ask, enabled, reason: 'new switches' }]];
+      }
       case 'together':
         return [questionOfTogether(operation, ask, plan.placementShards)];
       case 'name':

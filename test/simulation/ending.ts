@@ -2,6 +2,7 @@
 // all that know of something agree about it.
 
 import { stateOfBuild } from '../../actors/builds.ts';
+import { toldHost } from '../../actors/cell/hosts.ts';
 import type { PlacementState } from '../../actors/placement/state.ts';
 import { isSame } from '../../actors/same.ts';
 import type { SchedulerState } from '../../actors/scheduler/state.ts';
@@ -181,11 +182,11 @@ export function disagreements(
         if (truth.providerOf(id) === undefined)
           faults.push(`view: '${address}' sees provider '${id}', which is not there`);
       }
-      for (const { hosts } of truth.cells.values()) {
-        for (const { host, provider, service } of hosts.values()) {
-          const seen = view.hosts.get(provider)?.state;
-          if (seen !== service.value)
-            faults.push(`view: '${address}' sees ${host} ${seen}, it is ${String(service.value)}`);
+      for (const { hosts, service } of truth.cells.values()) {
+        for (const host of hosts.values()) {
+          const seen = view.hosts.get(host.provider)?.state;
+          const { state } = toldHost(host, service);
+          if (seen !== state) faults.push(`view: '${address}' sees ${host.host} ${seen}, it is ${state}`);
         }
       }
     }

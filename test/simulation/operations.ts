@@ -28,6 +28,7 @@ export type Operation = { readonly id: string; readonly at: number } & (
   /** The host is given one more GPU. */
   | { what: 'device'; host: string }
   | { what: 'service'; host: string; enabled: boolean }
+  | { what: 'cell-service'; cell: string; enabled: boolean }
   /** The host is gone, with all that is on it. With `backMs` another machine takes its place, so long after it was fenced. */
   | { what: 'lose'; host: string; removes: boolean; backMs: number | null }
   /** Instances that are active on the host go by themselves: some of them, or all, as its machine begins anew. */

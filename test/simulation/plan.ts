@@ -101,6 +101,7 @@ export function planOf(seed: string, { without = new Set(), ...limits }: PlanLim
   const operations = [
     ...losses,
     ...vanishingsOf(hosts, healAt, random.fork('vanishings')),
+    ...cellsSet(cells, healAt, random.fork('cells')),
     ...operationsOf(hosts, healAt, random.fork('operations')).filter((one) => !isOfLost(one)),
     ...togetherOf(staying, healAt, random.fork('together')),
     ...namesOf(healAt, random.fork('names')),
@@ -238,6 +239,17 @@ function vanishingsOf(hosts: readonly HostPlan[], untilMs: number, random: Rando
     host: random.pick(hosts).host,
     restarts: random.chance(0.5),
   }));
+}
+
+/** Cells that are taken out of service as a whole, in some runs; a few stay so. */
+function cellsSet(cells: readonly string[], untilMs: number, random: Random): Operation[] {
+  if (!random.chance(0.2)) return [];
+  const cell = random.pick(cells);
+  const at = random.integer(0, untilMs);
+  const what = 'cell-service' as const;
+  const disabled: Operation = { id: 'disable-cell', at, what, cell, enabled: false };
+  const backAt = at + random.integer(100, 5_000);
+  return random.chance(0.2) ? [disabled] : [disabled, { id: 'enable-cell', at: backAt, what, cell, enabled: true }];
 }
 
 function incidentsOf(addresses: readonly string[], untilMs: number, random: Random): Incident[] {

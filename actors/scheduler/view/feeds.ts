@@ -37,6 +37,8 @@ export interface Follower {
   hasMissedMore: boolean;
   /** Whether the whole was ever had. */
   complete: boolean;
+  /** Why the cell that is followed is out of service as a whole; undefined: it is not, or that was not told yet. */
+  disabled: string | undefined;
 }
 
 export function newFollower(of: Teller): Follower {
@@ -54,6 +56,7 @@ export function newFollower(of: Teller): Follower {
     goneAt: new Map(),
     hasMissedMore: false,
     complete: false,
+    disabled: undefined,
   };
 }
 

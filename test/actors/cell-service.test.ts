@@ -1,0 +1,140 @@
+// Area: a cell as a whole, out of service at an operator's word. Its hosts are told as disabled, those that join it too, and
+// what it has taken goes on.
+
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { FEED_BEAT_MS } from '../../actors/feed-beat.ts';
+import { desk } from '../support/cell-hosts.ts';
+import { granted, up } from '../support/cells.ts';
+import { bench, sentOf, type Turned } from '../support/turn.ts';
+
+const test = suite('service of a cell');
+
+type Desk = ReturnType<typeof desk>;
+
+const set = ({ on }: Desk, enabled?: boolean, more: { reason?: string; revision?: number } = {}) =>
+  on.tell({ type: 'set-cell', ask: 1, ...(enabled === undefined ? {} : { enabled }), ...more }, 'gateway/g');
+const answerIn = (turned: Turned<unknown>) => {
+  const [answer] = sentOf(turned, 'cell-set');
+  return [answer?.message.disabled, answer?.message.revision];
+};
+/** What the feed tells of hosts, and of the cell. */
+function feedIn(turned: Turned<unknown>) {
+  return sentOf(turned, 'hosts-changed').map(({ message: { hosts, disabled } }) => [
+    hosts.map(({ host, state, reason }) => [host, state, reason]),
+    disabled,
+  ]);
+}
+const listedIn = ({ on }: Desk) =>
+  sentOf(on.tell({ type: 'list-hosts', ask: 1, limit: 9 }), 'hosts')[0]?.message.hosts.map(({ host, state }) => [
+    host,
+    state,
+  ]);
+
+test('service of a cell - out of service all of its hosts are told as disabled, and back they are as each was set', () => {
+  const c1 = desk(['h1', 'h2']);
+  c1.on.tell({ type: 'set-host', ask: 1, host: 'h2', enabled: false, reason: 'new disk' });
+  const why = 'its cell is out of service: new switches';
+  const disabled = set(c1, false, { reason: 'new switches' });
+  assert.equal(answerIn(disabled), ['new switches', 1]);
+  const told = [
+    ['h1', 'disabled', why],
+    ['h2', 'disabled', 'new disk'],
+  ];
+  assert.equal(feedIn(disabled), [[told, 'new switches']]);
+  assert.equal(listedIn(c1), [
+    ['h1', 'disabled'],
+    ['h2', 'disabled'],
+  ]);
+  const joins = c1.on.tell(up('h3'), 'compute/c1/h3');
+  assert.equal(feedIn(joins), [[[['h3', 'disabled', why]], 'new switches']]);
+  c1.survives();
+
+  const again = bench({ ...c1.actor, init: () => c1.actor.restore([c1.on.stored()]) });
+  assert.equal(answerIn(again.tell({ type: 'set-cell', ask: 1 }, 'gateway/g')), ['new switches', 1]);
+  const beats = again.pass(2 * FEED_BEAT_MS).flatMap(feedIn);
+  assert.ok(beats.length > 0);
+  assert.ok(
+    beats.every(([, ofCell]) => ofCell === 'new switches'),
+    'each beat tells it, also of a cell without hosts',
+  );
+
+  const enabled = set(c1, true);
+  assert.equal(answerIn(enabled), [undefined, 2]);
+  const back = [
+    ['h1', 'up', undefined],
+    ['h2', 'disabled', 'new disk'],
+    ['h3', 'up', undefined],
+  ];
+  assert.equal(feedIn(enabled), [[back, undefined]]);
+  c1.survives();
+});
+
+test('service of a cell - hosts that are away or rest come back disabled, and one that is enabled meanwhile is so all the same', () => {
+  const c1 = desk(['h1', 'h2', 'h3', 'h4'], { failuresBeforeAside: 1 });
+  c1.silence('h1');
+  c1.fail('h2');
+  assert.is(c1.stateOf('h2'), 'set-aside');
+  set(c1, false);
+  assert.equal(listedIn(c1), [
+    ['h1', 'down'],
+    ['h2', 'disabled'],
+    ['h3', 'disabled'],
+    ['h4', 'disabled'],
+  ]);
+  const why = 'its cell is out of service';
+  const setHost = (host: string, enabled: boolean) => {
+    const [answer] = sentOf(c1.on.tell({ type: 'set-host', ask: 1, host, enabled }), 'host-set');
+    return [answer?.message.state, answer?.message.disabled];
+  };
+  assert.equal(setHost('h1', true), ['down', why]);
+  assert.equal(setHost('h3', true), ['disabled', why]);
+  assert.equal(setHost('h3', false), ['disabled', undefined]);
+  c1.fence('h1');
+  const [listed] = sentOf(c1.on.tell({ type: 'list-hosts', ask: 1, limit: 1 }), 'hosts');
+  assert.equal(listed?.message.hosts[0]?.disabled, true);
+  assert.match(listed?.message.hosts[0]?.reason ?? '', /, and is then disabled: its cell is out of service$/);
+  set(c1, true);
+  assert.equal(listedIn(c1), [
+    ['h1', 'fenced'],
+    ['h2', 'set-aside'],
+    ['h3', 'disabled'],
+    ['h4', 'up'],
+  ]);
+});
+
+test('service of a cell - what is handed over to it is built, on alternates too', () => {
+  const c1 = desk(['h1', 'h2']);
+  set(c1, false);
+  const begun = c1.start('web', 'h1', ['h2']);
+  assert.equal(
+    sentOf(begun, 'build').map(({ to }) => to),
+    ['compute/c1/h1'],
+  );
+  c1.on.tell({ type: 'build-failed', host: 'h1', instance: 'web', attempt: 1, reason: 'no image' });
+  const moved = c1.on.tell(granted('web', 2), 'placement/0');
+  assert.equal(
+    sentOf(moved, 'build').map(({ to }) => to),
+    ['compute/c1/h2'],
+  );
+});
+
+test('service of a cell - what an operator said and was held up on its way undoes nothing that was said since', () => {
+  const c1 = desk(['h1']);
+  const outdated = (turned: Turned<unknown>) => {
+    const [declined] = sentOf(turned, 'declined');
+    return [declined?.message.code, declined?.message.field, declined?.message.reason];
+  };
+  assert.equal(answerIn(set(c1)), [undefined, 0]);
+  set(c1, false, { revision: 0 });
+  set(c1, true, { revision: 1 });
+  const late = set(c1, false, { revision: 0 });
+  const reason = "cell 'c1' is at revision 2, not 0: it has been set otherwise";
+  assert.equal([outdated(late), late.records], [['outdated', 'revision', reason], []]);
+  // What changes nothing is a word too; who says no revision means it in any case.
+  const same = set(c1, true, { revision: 2 });
+  assert.equal([answerIn(same), feedIn(same)], [[undefined, 3], []]);
+  assert.equal(answerIn(set(c1, false)), ['by an operator', 4]);
+});
+
+test.run();
