@@ -553,6 +553,8 @@ test('scheduler - of limits it is said that they are reached, and of hosts that 
     "if filter 'instance-limit' allowed more, it would fit on 2 hosts",
   );
   assert.is(obstacleWords({ code: 'too-many-instances', hosts: 3 }), '3 too-many-instances (as many as they may have)');
+  // A code of a filter of one's own, and nothing more, though every object has something of that name.
+  assert.is(obstacleWords({ code: 'constructor', hosts: 3 }), '3 constructor');
   const view = viewOf({ host: 'h1' });
   const spec = { groups: [{ name: '', resources: { VCPU: 1 } }], groupPolicy: 'none' as const };
   const messageFor = (tree: RequestSpec['tree']) => {

@@ -129,10 +129,10 @@ const ABSENCES: Readonly<Record<Absent, string>> = {
 export const absenceWords = (absent: Absent): string => ABSENCES[absent];
 
 /** Of codes that say too little by themselves. */
-const MEANINGS: Readonly<Record<string, string>> = {
-  'too-many-instances': ' (as many as they may have)',
-  'too-many-builds': ' (building as many as they may)',
-};
+const MEANINGS: ReadonlyMap<string, string> = new Map([
+  ['too-many-instances', ' (as many as they may have)'],
+  ['too-many-builds', ' (building as many as they may)'],
+]);
 
 /** `2 exceeds-capacity VCPU`, `2 hosts disabled`: how many hosts one reason refused. */
 export function obstacleWords({
@@ -145,6 +145,6 @@ export function obstacleWords({
   if (code === OTHER) return `${hosts} for other reasons`;
   const state = code.slice('host-'.length).replace('-', ' ');
   const words = code.startsWith('host-') ? `${hosts === 1 ? 'host' : 'hosts'} ${state}` : code;
-  const said = message === undefined ? (MEANINGS[code] ?? '') : ` (${message})`;
+  const said = message === undefined ? (MEANINGS.get(code) ?? '') : ` (${message})`;
   return `${hosts} ${words}${about === undefined ? '' : ` ${about}`}${said}`;
 }
