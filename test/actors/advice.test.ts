@@ -565,6 +565,31 @@ test('scheduler - of limits it is said that they are reached, and of hosts that 
   assert.is(messageFor({ oneOf: ['p-h2'] }), "host 'c1/h1' is none of those that the request names");
 });
 
+test('scheduler - hosts that a filter lets have a changed request count among those on which it would fit', () => {
+  const notMany: Filter = {
+    name: 'not-many',
+    refusal: ({ traits }, spec) =>
+      traits.has('CUSTOM_SMALL') && (spec as RequestSpec).groups.some(({ resources: { VCPU = 0 } }) => VCPU > 4)
+        ? { code: 'too-many', message: 'it is for small ones' }
+        : null,
+  };
+  const view = viewOf(
+    { host: 'h1', has: { VCPU: 4, MEMORY_MB: 8 } },
+    { host: 'h2', has: { VCPU: 8, MEMORY_MB: 8 }, traits: ['CUSTOM_SMALL'] },
+    { host: 'h3', has: { VCPU: 3, MEMORY_MB: 8 }, traits: ['CUSTOM_SMALL'] },
+  );
+  const resources = { VCPU: 6, MEMORY_MB: 2 };
+  const told = (count = 1) =>
+    adviceWith([notMany], view, { spec: { groups: [{ name: '', resources }], groupPolicy: 'none' } }, count);
+  const without = { code: 'without-resource', group: '', about: 'VCPU' };
+  assert.equal(told(), [
+    { code: 'less', group: '', about: 'VCPU', from: 6, to: 4, hosts: 2 },
+    { code: 'without-filter', about: 'not-many', hosts: 1 },
+    { ...without, hosts: 3 },
+  ]);
+  assert.equal(told(12).at(-1), { ...without, hosts: 3, instances: 12 });
+});
+
 test('scheduler - hosts that are full, and have as many instances as they may, would do if they were empty', () => {
   const full = { used: { VCPU: 6 }, instances: 2 };
   const hosts = ['h1', 'h2', 'h3', 'h4', 'h5'].map((host, at) => ({ host, ...full, instances: 2 + at }));

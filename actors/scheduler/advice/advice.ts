@@ -159,7 +159,10 @@ function* adviceFor(search: Search, candidate: Candidate): Steps<Advice | null> 
   const but = advice.code === 'without-filter' ? advice.about : undefined;
   const room = yield* roomLet(adviser, candidate);
   search.asked += toAsk.length;
-  const all = yield* roomOf(adviser, changed, yield* letFor(adviser, changed, fitting, rootOfTree), room, but);
+  const others = changed === spec ? [] : adviser.heldBack;
+  search.asked += others.length;
+  const able = yield* letFor(adviser, changed, [...fitting, ...others], rootOfTree);
+  const all = yield* roomOf(adviser, changed, able, room, but);
   const isEnoughRoom = (one: Room) => holdsAll(adviser, changed, one);
   if (!isEnoughRoom(all)) return null;
   const ofAll = count === 1 ? {} : keepsTogether(changed) ? { instancesTogether: count } : { instances: count };
@@ -171,7 +174,8 @@ function* adviceFor(search: Search, candidate: Candidate): Steps<Advice | null> 
   if (back !== undefined) {
     return { ...advice, hosts: back.of, ...ofAll, ...silentFew(back.silent), ...whichOf(back.back) };
   }
-  const many = { ...ofAll, ...silentFew(all.silent) };
+  const partly = changed !== spec && adviser.isMoreHeldBack ? { partly: true as const } : {};
+  const many = { ...ofAll, ...silentFew(all.silent), ...partly };
   const emptied = emptiedTold(candidate, all, adviser);
   const isLimit = but !== undefined && limits.includes(but);
   const limiters = isLimit ? yield* limitersFor(adviser, candidate.limiters, fitting, but) : {};

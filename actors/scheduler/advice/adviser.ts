@@ -21,6 +21,10 @@ export interface Adviser extends AdviserOnAmounts, AdviserOnLimits {
   changes: Changes | null;
   /** Some host would hold all instances, if the group that they keep together with had no members elsewhere. */
   holdsNewGroup: boolean;
+  /** The trees of hosts that only filters of a deployment's own refuse: they may let a changed request have them. */
+  readonly heldBack: (readonly Provider[])[];
+  /** There are more of those than are kept. */
+  isMoreHeldBack: boolean;
   /** What it has advised. */
   readonly advised: Set<string>;
 }
@@ -61,6 +65,8 @@ export function newAdviser(spec: RequestSpec, count: number, known = NOTHING_KNO
     amounts: new Map(),
     changes: null,
     holdsNewGroup: false,
+    heldBack: [],
+    isMoreHeldBack: false,
     advised: new Set<string>(),
   };
   const budget = { isCut: false, looksLeft: MAX_LOOKS_AT_ROOMS };

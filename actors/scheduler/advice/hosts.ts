@@ -52,6 +52,15 @@ export function considerFilter(adviser: Adviser, filter: string, hasFailed: bool
   if (adviser.limits.includes(filter)) noteLimiters(roomsWith(adviser, change).limiters, adviser, filter, tree, times);
 }
 
+/** How many hosts are kept that filters are asked about once more for each change: each such look is their code's. */
+const MAX_HELD_BACK = 4_096;
+
+/** A host that only filters of a deployment's own refuse, and its tree: they may go by what a change is about. */
+export function considerHeldBack(adviser: Adviser, tree: readonly Provider[]): void {
+  if (adviser.heldBack.length < MAX_HELD_BACK) adviser.heldBack.push(tree);
+  else adviser.isMoreHeldBack = true;
+}
+
 /** A host that only one wish of the request refuses, of where it may go, and its tree. */
 export function considerWish(
   adviser: Adviser,

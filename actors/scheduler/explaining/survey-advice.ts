@@ -13,6 +13,7 @@ import {
   considerEmpty,
   considerFilter,
   considerGroup,
+  considerHeldBack,
   considerOwnRule,
   considerWish,
 } from '../advice/hosts.ts';
@@ -162,6 +163,7 @@ export function advise(
     const empty = emptied(rankings, request, facts);
     if (mayServeIfEmpty(rankings, view, request, empty, root, names)) considerEmpty(adviser, tree, empty);
   }
+  if (names.every((name) => isOwn(rankings, name))) considerHeldBack(adviser, tree);
   if (more.length > 0) return;
   if (only === serviceState.name) return considerAway(adviser, host, facts);
   if (only === INSTANCE_GROUP) {
@@ -177,6 +179,10 @@ export function advise(
     if (refusing(wish.without).length === 0) considerWish(adviser, wish, tree);
   }
 }
+
+/** Whether it is a filter of a deployment's own that may go by what is asked for. */
+const isOwn = ({ filters, limits }: Rankings, name: string): boolean =>
+  filters.some((filter) => filter.name === name && !ALWAYS.includes(filter) && !limits.includes(filter));
 
 /** Whether it may refuse a host for the instances that run there. */
 const isByWhatRuns = ({ limits }: Rankings, name: string): boolean =>
