@@ -98,7 +98,8 @@ export async function startNode(options: NodeOptions): Promise<Node> {
     logger.warn({ node: name, what, ...present({ code, field }), error: messageOf(error) }, messageOf(error));
   };
   const onOwnFault = faultsOfOwnCode(clock, onError);
-  const schedulerOptions = schedulerOptionsOf(options.scheduler ?? {}, aggregates, onOwnFault);
+  const isScheduler = roles.some(({ kind }) => kind === 'scheduler');
+  const schedulerOptions = schedulerOptionsOf(options.scheduler ?? {}, aggregates, onOwnFault, isScheduler);
 
   const { bus, nats, server, url } = await busOf(options, {
     name,

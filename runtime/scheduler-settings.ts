@@ -96,6 +96,8 @@ const MAX_MULTIPLIER = 1e9;
 const MAX_PICK_AMONG = 100;
 
 /**
+ * What the options of schedulers come to. That aggregates name weighers is checked where there is a scheduler: other nodes
+ * are told the same of aggregates, and need not know of weighers.
  * @param onFault Told of what filters and weighers of one's own do wrong.
  * @throws CellwrightError `bad-option` with the field, such as `scheduler.weighers.1.multiplier`.
  */
@@ -103,6 +105,7 @@ export function schedulerOptionsOf(
   settings: SchedulerSettings,
   aggregates: Aggregates,
   onFault: OnOwnFault = () => {},
+  isScheduler = true,
 ): Omit<SchedulerOptions, OfNode> {
   const { filters, weighers, pickAmong, ...others } = settings;
   if (pickAmong !== undefined && !(Number.isInteger(pickAmong) && pickAmong >= 1 && pickAmong <= MAX_PICK_AMONG)) {
@@ -115,7 +118,7 @@ export function schedulerOptionsOf(
     ...(among === undefined ? {} : { pickAmong: among }),
     filters: filtersOf(filters === undefined ? [] : filters, aggregates, onFault),
     weighers: chosen,
-    overrides: overridesOf(aggregates, chosen),
+    overrides: isScheduler ? overridesOf(aggregates, chosen) : new Map(),
   };
 }
 

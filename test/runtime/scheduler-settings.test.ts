@@ -293,4 +293,20 @@ for (const [options, field, says] of BAD) {
   });
 }
 
+test('scheduler settings - a node without a scheduler is told the same of aggregates, and need not know of weighers', async () => {
+  const bus = memoryServer({ clock: systemClock(), onError() {} }).connect();
+  const aggregates = { a: { zone: 'east', multipliers: { mine: 2 } } };
+  const conductor = await startNode({ name: 'conductor', roles: ['conductor'], bus, aggregates });
+  const scheduler = await startNode({
+    name: 'scheduler',
+    roles: ['scheduler'],
+    bus,
+    aggregates,
+    scheduler: { weighers: ['defaults', { name: 'mine', weigh: () => 1 }] },
+  });
+  await scheduler.stop();
+  await conductor.stop();
+  await bus.close();
+});
+
 test.run();
