@@ -10,7 +10,16 @@ import { BY_NAME_MOST_MS } from './known-schedulers.ts';
 import { failRequest, REQUEST_WAKE } from './requests.ts';
 import { nextRound } from './rounds.ts';
 import { type ConductorState, endOfRequest, type OpenRequest } from './state.ts';
-import { givesWay, isHeldBack, leaveSilentLine, lineFor, standInLine, waitedInVain, waitsOf } from './waiting.ts';
+import {
+  askWholeLine,
+  givesWay,
+  isHeldBack,
+  leaveSilentLine,
+  lineFor,
+  standInLine,
+  waitedInVain,
+  waitsOf,
+} from './waiting.ts';
 import { timedOutBecause } from './words.ts';
 import type { Work } from './work.ts';
 
@@ -41,6 +50,7 @@ export function wakeRequest(work: Work, request: string, isEarly = false): void 
   if (isEarly) {
     state.window.giveUp(request);
     state.schedulers.cameUp(turn.steady);
+    askWholeLine(work, request);
   } else if (open.unanswered > 0) {
     state.schedulers.askedInVain(request, open.askedAt, turn.steady);
     awaitSchedulers(work);

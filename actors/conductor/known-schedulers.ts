@@ -20,7 +20,7 @@ const LATELY_MS = 60_000;
 const FORGOTTEN_AFTER_MS = BY_NAME_MOST_MS;
 
 /** All that are told that a scheduler has come up are told within this, ms. */
-const TOLD_WITHIN_MS = 500;
+export const TOLD_WITHIN_MS = 500;
 
 interface Known {
   readonly scheduler: Address;

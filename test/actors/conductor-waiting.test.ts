@@ -190,6 +190,27 @@ test('waiting - where the scheduler with whom they wait has died, the first goes
   assert.equal(on.pass(PATIENCE.firstMs).flatMap(selectsIn), ['new of scheduler/two']);
 });
 
+test('waiting - when the scheduler with whom they wait comes up anew, all are asked for there at once and in their order', () => {
+  const on = bench(conductor({ ...OPTIONS, parkedAskMs: 3_600_000 }));
+  const waiting = ['first', 'second', 'third', 'fourth'];
+  parkAtOne(on, waiting);
+  on.now += 10_000;
+  // One of them was asked for when nobody was there.
+  on.tell({ type: 'wake', id: 'request third' });
+  const cameUp = (request: string) => selectsIn(on.tell({ type: 'wake', id: `request ${request}`, isEarly: true }));
+  assert.equal(
+    cameUp('fourth'),
+    waiting.map((request) => `${request} of scheduler/one`),
+  );
+  // Yet another comes up, and the one where they wait has answered none of them.
+  on.now += 2_000;
+  assert.is(cameUp('third')[0], 'first of scheduler', 'it was asked for twice in vain, and gives way');
+  assert.equal(
+    selectsIn(parkedAs(on, 'first', 'full', 'scheduler/two')),
+    ['second', 'third', 'fourth'].map((request) => `${request} of scheduler/two`),
+  );
+});
+
 test('waiting - where the scheduler with whom they wait has died and the first finds room elsewhere, the others follow all the same', () => {
   const on = bench(conductor({ ...OPTIONS, parkedAskMs: 3_600_000 }));
   parkAtOne(on, ['first', 'second', 'third']);
