@@ -13,6 +13,8 @@ const PROGRAMS = [
   'test/fixtures/processes/node.ts',
   'test/simulation/worker.ts',
   'test/support/building.ts',
+  'test/simulation/simulate.ts',
+  'test/bench/bench.ts',
   'test/run.ts',
 ];
 /** Where there are tests for the runner to run when it is tested itself. */
