@@ -134,7 +134,7 @@ export const OF_SHARDS: readonly Safeguard[] = [
     name: 'claims of earlier rounds are void after a recall',
     without: forgettingFences(({ refusal }) => refusal === null),
     placementShards: 4,
-    fromSeed: 8,
+    fromSeed: 13,
     breaks: /^(?:one home|no orphan):/,
   },
   {

@@ -239,7 +239,12 @@ export const SAFEGUARDS: readonly Safeguard[] = [
     breaks: /^(?:no orphan|one home|capacity|an end|hosts|islands|built once):/,
   },
   { name: 'the note of what changes while a snapshot is taken', without: smeared, breaks: /^replay:/ },
-  { name: "the check of a claim's conditions where it is decided", without: unchecked, breaks: /^capacity:/ },
+  {
+    name: "the check of a claim's conditions where it is decided",
+    without: unchecked,
+    fromSeed: 7,
+    breaks: /^capacity:/,
+  },
   { name: 'the check of a group where a claim is decided', without: ungrouped, fromSeed: 20, breaks: /^groups:/ },
   { name: 'the obligations of a recovered conductor', without: recoveringNothing('conductor'), breaks: AN_END },
   { name: 'the obligations of a recovered cell', without: recoveringNothing('cell'), fromSeed: 26, breaks: AN_END },
@@ -264,7 +269,7 @@ export const SAFEGUARDS: readonly Safeguard[] = [
   {
     name: 'a cell records what it was granted where that is not what the alternate names',
     without: asNamed('cell', namedInCell),
-    fromSeed: 26,
+    fromSeed: 61,
     breaks: /^told:/,
   },
   {
@@ -283,12 +288,17 @@ export const SAFEGUARDS: readonly Safeguard[] = [
   {
     name: 'an attempt is built once on its host',
     without: builtTwice,
-    fromSeed: 122,
+    fromSeed: 135,
     breaks: /^(?:no orphan|built once|one home):/,
   },
   { name: 'a host that is up is asked again what it has', without: readOnce, breaks: /^inventory:/ },
-  { name: 'a host that is up is asked again what runs there', without: listedOnce, breaks: /^missing:/ },
-  { name: 'a compute that begins anew is told what is expected of it', without: unexpecting, breaks: /^missing:/ },
+  { name: 'a host that is up is asked again what runs there', without: listedOnce, fromSeed: 34, breaks: /^missing:/ },
+  {
+    name: 'a compute that begins anew is told what is expected of it',
+    without: unexpecting,
+    fromSeed: 34,
+    breaks: /^missing:/,
+  },
   {
     name: 'words of an earlier attempt mean nothing',
     without: anyAttempt,
