@@ -24,7 +24,7 @@ import { startNatsServer } from '../../runtime/nats-server/server.ts';
 import { startNode } from '../../runtime/node.ts';
 import { isAlive } from '../support/alive.ts';
 import { freePort } from '../support/ports.ts';
-import { ROOT } from '../support/programs.ts';
+import { argvOf } from '../support/programs.ts';
 
 const test = suite('managed server');
 
@@ -76,6 +76,14 @@ function pidIn(root: string): () => number | null {
   const file = join(root, 'pid');
   process.env.HANGING_PID = file;
   return () => (existsSync(file) ? Number(readFileSync(file, 'utf8')) || null : null);
+}
+
+/** Arguments with which Node runs a script that starts servers. */
+function starting(script: string): string[] {
+  const argv = argvOf('runtime/nats-server/server.ts');
+  const entry = pathToFileURL(argv.at(-1) as string).href;
+  const whole = `const { startNatsServer } = await import('${entry}'); ${script}`;
+  return [...argv.slice(0, -1), '--input-type=module', '-e', whole];
 }
 
 async function until(what: string, holds: () => boolean): Promise<void> {
@@ -292,9 +300,8 @@ test('start - a data folder that was given outlives the server, at the same port
 
 test("start - a data folder is one server's at a time, of this process and of others, until its process ends", async () => {
   const dataDir = await mkdtemp(join(tmpdir(), 'cellwright-test-'));
-  const entry = pathToFileURL(join(ROOT, 'runtime/nats-server/server.ts')).href;
-  const script = `const { startNatsServer } = await import('${entry}'); console.log(JSON.stringify(await startNatsServer(${JSON.stringify({ dataDir })})));`;
-  const child = spawn(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', script], { cwd: ROOT });
+  const script = `console.log(JSON.stringify(await startNatsServer(${JSON.stringify({ dataDir })})));`;
+  const child = spawn(process.execPath, starting(script));
   try {
     const [line] = (await once(createInterface({ input: child.stdout }), 'line')) as [string];
     const { port } = JSON.parse(line) as { port: number };
@@ -555,13 +562,10 @@ test('start - given up at a signal, also of a node, and a program that never ser
 for (const endsFirst of [false, true]) {
   const whose = endsFirst ? 'that outlived its server' : 'and with it its server';
   test(`start - the server and its temporary folder are gone after a parent that was killed, ${whose}`, async () => {
-    const entry = pathToFileURL(`${ROOT}runtime/nats-server/server.ts`).href;
-    const script = `const { startNatsServer } = await import('${entry}'); setInterval(() => {}, 1e6);
+    const script = `setInterval(() => {}, 1e6);
       const onEnded = () => console.log('ended');
       console.log(JSON.stringify(await startNatsServer({ onEnded })));`;
-    const parent = spawn(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', script], {
-      stdio: ['ignore', 'pipe', 'inherit'],
-    });
+    const parent = spawn(process.execPath, starting(script), { stdio: ['ignore', 'pipe', 'inherit'] });
     const told = createInterface({ input: parent.stdout });
     const [line] = (await once(told, 'line')) as [string];
     const server = JSON.parse(line) as { pid: number; dataDir: string };

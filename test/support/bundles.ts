@@ -7,9 +7,10 @@ import { build, stop } from 'esbuild';
 import { isAlive } from './alive.ts';
 import { ROOT } from './programs.ts';
 
-/** Programs that are started by many tests, or for long. */
+/** Programs that are started by many tests, or for long, or that read much to begin. */
 const PROGRAMS = [
   'runtime/cli/main.ts',
+  'runtime/nats-server/server.ts',
   'test/fixtures/processes/node.ts',
   'test/simulation/worker.ts',
   'test/support/building.ts',
