@@ -11,15 +11,17 @@ import { positiveNumber } from '../runtime/cli/options.ts';
 import { bundle, newFolder } from './support/bundles.ts';
 import { argvOf, BUNDLES, ROOT } from './support/programs.ts';
 
-/** Files at a time; end-to-end tests start whole systems of processes, and wait for most of their time. */
-const PARALLEL = 3;
-const PARALLEL_END_TO_END = 4;
+/** Files at a time: beside those that compute, some end-to-end tests, which wait for most of their time. */
+const PARALLEL = 2;
+const PARALLEL_END_TO_END = 3;
 /** Files that take long are begun first, the longest before all: one that is begun last runs alone. */
 const LONG = [
-  ...['simulation/seeds', 'simulation/hammer', 'simulation/mutations', 'actors/advice-by-chance', 'differential/'],
-  ...['packaging/', 'osc-placement', 'simulation/', 'runtime/nats-server', 'runtime/bus-nats', 'machines/step'],
+  ...['packaging/', 'actors/surveying', 'simulation/seeds', 'simulation/simulation', 'osc-placement', 'differential/'],
+  ...['actors/advice-by-chance', 'simulation/', 'runtime/nats-server', 'actors/hard-requests', 'runtime/replay.'],
+  ...['shards/same-as-one', 'runtime/hidden-classes', 'runtime/bus-nats', 'runtime/journal', 'test/run.test'],
+  ...['actors/model-memory', 'actors/subtrees', 'machines/', 'actors/advice.'],
   ...['e2e/hosts', 'e2e/cli.', 'e2e/audit-of', 'e2e/recovery', 'e2e/network', 'e2e/failure-points/', 'e2e/ownership'],
-  ...['e2e/processes', 'e2e/fit', 'e2e/cluster', 'e2e/placing', 'e2e/shards'],
+  ...['e2e/processes', 'e2e/pack.', 'e2e/fit', 'e2e/cluster', 'e2e/placing', 'e2e/shards'],
 ];
 const EXIT_GRACE_MS = 3_000;
 const OUTPUT_KEPT = 1 << 20;
@@ -161,17 +163,26 @@ function longestFirst(files: readonly string[]): string[] {
   return files.toSorted((one, other) => rankOf(one) - rankOf(other));
 }
 
-async function runAll(files: readonly string[], deadlineMs: number, parallel: number): Promise<Outcome[]> {
+async function runAll(files: readonly string[], deadlineMs: number): Promise<Outcome[]> {
+  const isEndToEnd = (file: string) => file.startsWith('test/e2e/');
   const queue = longestFirst(files);
+  const computing = queue.filter((file) => !isEndToEnd(file));
+  const waiting = queue.filter(isEndToEnd);
   const outcomes: Outcome[] = [];
-  const lane = async () => {
-    for (let file = queue.shift(); file !== undefined; file = queue.shift()) {
+  /** Where there is nothing left of its own, it goes on with the others. */
+  const lane = async (own: string[], others: string[]) => {
+    for (;;) {
+      const file = own.shift() ?? others.shift();
+      if (file === undefined) return;
       const outcome = await runFile(file, deadlineMs);
       report(outcome);
       outcomes.push(outcome);
     }
   };
-  await Promise.all(Array.from({ length: parallel }, lane));
+  await Promise.all([
+    ...Array.from({ length: PARALLEL }, () => lane(computing, waiting)),
+    ...Array.from({ length: PARALLEL_END_TO_END }, () => lane(waiting, computing)),
+  ]);
   return outcomes;
 }
 
@@ -203,15 +214,7 @@ async function main(): Promise<void> {
   const files = filesFor(command.args);
   if (files.length === 0) console.log(`no test file matches ${command.args.map((filter) => `'${filter}'`).join(', ')}`);
   await bundleFor(files);
-  const isEndToEnd = (file: string) => file.startsWith('test/e2e/');
-  const outcomes = [
-    ...(await runAll(
-      files.filter((file) => !isEndToEnd(file)),
-      deadlineMs,
-      PARALLEL,
-    )),
-    ...(await runAll(files.filter(isEndToEnd), deadlineMs, PARALLEL_END_TO_END)),
-  ];
+  const outcomes = await runAll(files, deadlineMs);
 
   const sum = (key: 'passed' | 'failed' | 'skipped') => outcomes.reduce((all, outcome) => all + outcome[key], 0);
   const failures = outcomes.filter(({ failure }) => failure !== null);
