@@ -4,8 +4,8 @@
 //
 // It takes: start, ask-ends, delete, lost-noted (from conductors); accepted, build-refused, built, build-failed,
 // build-aborted, destroyed, driver-trouble, compute-up, alive (from computes); claim-granted, claim-refused, released,
-// tree-withdrawn, tree-kept (from placement); echo (from itself); set-host, fence-host, remove-host, show, explain, list,
-// list-hosts, list-removals (from gateways and schedulers); do-again (from audits). See actors/messages/cell.ts.
+// tree-withdrawn, tree-kept (from placement); echo (from itself); set-host, fence-host, remove-host, set-cell, show, explain,
+// list, list-hosts, list-removals (from gateways and schedulers); do-again (from audits). See actors/messages/cell.ts.
 
 import type { InstanceBuildEvent } from '../../machines/instance-build.ts';
 import { obligations } from '../../machines/step.ts';
