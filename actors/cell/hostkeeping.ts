@@ -5,13 +5,13 @@ import type { Address } from '../actor.ts';
 import { hostMostLike, likeWords } from '../alike.ts';
 import { type AttemptId, attemptKey } from '../attempts.ts';
 import { armBuild } from '../builds.ts';
-import { BY_OPERATOR, cellDisabledWords } from '../host-words.ts';
+import { BY_OPERATOR } from '../host-words.ts';
 import type { CellMessage } from '../messages/cell.ts';
 import { cellAddress, computeAddress } from '../routing.ts';
 import { order } from './building.ts';
 import { clearAway } from './clearing.ts';
 import { hostEvent } from './host-event.ts';
-import { type Host, isAway, isForeign, stateOfHost, toldHost, viewOfHost } from './hosts.ts';
+import { type Host, isAway, isForeign, stateOfHost, toldHost, viewOfHost, whyDisabled } from './hosts.ts';
 import { expectedOn, noteMissing, noteRunning } from './missing.ts';
 import { destroyingOf } from './removals.ts';
 import type { Entry } from './state.ts';
@@ -220,18 +220,12 @@ function setTo(work: Work, host: Host, event: ComputeServiceEvent, ask: number, 
   hostEvent(work, host.host, event);
   const { service } = work.state;
   const { state } = toldHost(host, service);
-  // Of one that is away the setting takes all the same: it is told apart from the state. So is it why one is disabled all the same.
-  const { disabledReason } = host.service.context;
-  const ofCell = service.disabled === null ? null : cellDisabledWords(service.disabled);
-  const reason = disabledReason ?? ofCell;
-  const isTold = isAway(host) || disabledReason === null;
-  work.turn.send(from, {
-    type: 'host-set',
-    ask,
-    host: host.host,
-    state,
-    ...(isTold && reason !== null ? { disabled: reason } : {}),
-  });
+  const reason = whyDisabled(host, service);
+  // Of one that is away the setting takes all the same, and of one that is back in service its cell's does: the state does not
+  // tell these.
+  const isTold = reason !== null && (isAway(host) || host.service.context.disabledReason === null);
+  const disabled = isTold ? { disabled: reason } : {};
+  work.turn.send(from, { type: 'host-set', ask, host: host.host, state, ...disabled });
 }
 
 /** An operator takes the whole cell out of service, or puts it back: what it has, and what it has taken, goes on. */

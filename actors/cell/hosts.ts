@@ -153,11 +153,11 @@ export function isAway(entry: Host): boolean {
 export const viewOfHost = (entry: Host): HostState => viewFor(entry, entry.service.context.disabledReason);
 
 /** As it is told to others: with its cell, where that is out of service as a whole, it is offered nothing new either. */
-export function toldHost(entry: Host, { disabled }: Service): HostState {
-  return viewFor(
-    entry,
-    entry.service.context.disabledReason ?? (disabled === null ? null : cellDisabledWords(disabled)),
-  );
+export const toldHost = (entry: Host, service: Service): HostState => viewFor(entry, whyDisabled(entry, service));
+
+/** Why a host is disabled, by itself or else with its cell; null: it is not. Of one that is away it holds when it comes back. */
+export function whyDisabled({ service }: Host, { disabled }: Service): string | null {
+  return service.context.disabledReason ?? (disabled === null ? null : cellDisabledWords(disabled));
 }
 
 function viewFor(entry: Host, disabledReason: string | null): HostState {
