@@ -11,7 +11,7 @@ import { cellAddress, computeAddress } from '../routing.ts';
 import { order } from './building.ts';
 import { clearAway } from './clearing.ts';
 import { hostEvent } from './host-event.ts';
-import { type Host, isAway, isForeign, stateOfHost, toldHost, viewOfHost, whyDisabled } from './hosts.ts';
+import { type Host, isAway, isForeign, stateOfHost, toldHost, whyDisabled } from './hosts.ts';
 import { expectedOn, noteMissing, noteRunning } from './missing.ts';
 import { destroyingOf } from './removals.ts';
 import type { Entry } from './state.ts';
@@ -207,7 +207,7 @@ export function fenceHost(work: Work, asked: Extract<CellMessage, { type: 'fence
   if (host === null) return;
   if (!isAway(host)) {
     const seconds = Math.ceil(work.silentMs / 1_000);
-    const reason = `host '${hostName}' of cell '${work.cell}' is ${viewOfHost(host).state}: only one that is down can be fenced; power it off first, it counts as down after ${seconds} s of silence`;
+    const reason = `host '${hostName}' of cell '${work.cell}' is ${toldHost(host, work.state.service).state}: only one that is down can be fenced; power it off first, it counts as down after ${seconds} s of silence`;
     return work.turn.send(from, { type: 'declined', ask, code: 'host-is-up', reason, field: 'host' });
   }
   // A life that answered before it was said to be over, and whose answer comes late, is asked again.

@@ -5,7 +5,7 @@ import type { Address } from '../actor.ts';
 import type { CellMessage } from '../messages/cell.ts';
 import { placementOf } from '../routing.ts';
 import { hostToSet, sayTreeIsGone } from './hostkeeping.ts';
-import { type Host, stateOfHost, viewOfHost } from './hosts.ts';
+import { type Host, stateOfHost, toldHost } from './hosts.ts';
 import type { CellState, Leaving } from './state.ts';
 import { commit, type Work } from './work.ts';
 
@@ -71,7 +71,10 @@ function refuse({ turn, cell }: Work, { host, ask, asker }: Leaving, { code, rea
 
 function whyItStays({ state }: Work, host: Host): Why | null {
   if (stateOfHost(host) !== 'fenced') {
-    return { code: 'host-not-fenced', reason: `it is ${viewOfHost(host).state}, and must be fenced before` };
+    return {
+      code: 'host-not-fenced',
+      reason: `it is ${toldHost(host, state.service).state}, and must be fenced before`,
+    };
   }
   if (host.clearing.length > 0) return { code: 'host-not-fenced', reason: 'its compute has been started anew' };
   const left = whatIsLeft(state, host.host);

@@ -6,8 +6,9 @@ import type { InstanceView, RemovalView } from '../messages/gateway.ts';
 import { present } from '../present.ts';
 import { type Times, timeTold } from '../times.ts';
 import { shardsAwaited } from './clearing.ts';
-import { type Host, stateOfHost, viewOfHost } from './hosts.ts';
+import { type Host, stateOfHost, toldHost } from './hosts.ts';
 import { destroyingOf, type Removal, type Removals, removalsOf, stateOfRemoval } from './removals.ts';
+import type { Service } from './service.ts';
 import type { Entry, Trouble } from './state.ts';
 import type { Work } from './work.ts';
 
@@ -62,15 +63,17 @@ export function explainedEntry(work: Work, { build }: Entry, view: InstanceView)
   const hosts = new Set([view.host, ...left.map(({ host }) => host)]);
   const hostsNotUp = [...hosts]
     .map((host) => state.hosts.get(host ?? ''))
-    .filter((host) => host !== undefined && stateOfHost(host) !== 'up')
-    .map((host) => notUp(host as Host, turn));
+    .filter((host) => host !== undefined)
+    .map((host) => notUp(host as Host, state.service, turn))
+    .filter((host) => host.state !== 'up');
   if (hostsNotUp.length > 0) told.hostsNotUp = hostsNotUp;
   return told;
 }
 
-function notUp(entry: Host, turn: Times): NonNullable<InstanceView['hostsNotUp']>[number] {
-  const { host, state, reason, until: recorded } = viewOfHost(entry);
-  const { since } = entry;
+function notUp(entry: Host, service: Service, turn: Times): NonNullable<InstanceView['hostsNotUp']>[number] {
+  const { host, state, reason, until: recorded } = toldHost(entry, service);
+  // Since when its cell is out of service is not known.
+  const since = stateOfHost(entry) === state || state === 'set-aside' ? entry.since : undefined;
   const until = recorded === undefined ? undefined : timeTold(recorded, entry.restsUntil, turn);
   const heardAt = timeTold(entry.heardAt, entry.heard, turn);
   // Of one that said nothing since the cell was away itself, nobody knows when it spoke last.

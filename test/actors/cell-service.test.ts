@@ -103,6 +103,28 @@ test('service of a cell - hosts that are away or rest come back disabled, and on
   ]);
 });
 
+test('service of a cell - whoever asks for more about a host hears that it is disabled, as lists have it', () => {
+  const c1 = desk(['h1', 'h2', 'h3'], { failuresBeforeAside: 1 });
+  c1.activate('web', 'h1');
+  c1.activate('db', 'h2');
+  c1.fail('h3');
+  const notUpOf = (instance: string) =>
+    sentOf(c1.on.tell({ type: 'explain', ask: 1, instance }), 'explained')[0]?.message.view?.hostsNotUp;
+  set(c1, false, { reason: 'new switches' });
+  const reason = 'its cell is out of service: new switches';
+  assert.equal(notUpOf('web'), [{ host: 'h1', state: 'disabled', reason }]);
+  c1.on.tell({ type: 'set-host', ask: 1, host: 'h2', enabled: false, reason: 'new disk' });
+  assert.equal(notUpOf('db'), [{ host: 'h2', state: 'disabled', reason: 'new disk', since: c1.on.now }]);
+  for (const host of ['h1', 'h3']) {
+    for (const type of ['fence-host', 'remove-host'] as const) {
+      const [declined] = sentOf(c1.on.tell({ type, ask: 1, host }, 'gateway/g'), 'declined');
+      assert.match(declined?.message.reason ?? '', /is disabled\b/);
+    }
+  }
+  set(c1, true);
+  assert.is(notUpOf('web'), undefined);
+});
+
 test('service of a cell - what is handed over to it is built, on alternates too', () => {
   const c1 = desk(['h1', 'h2']);
   set(c1, false);
