@@ -174,7 +174,14 @@ function viewFor(entry: Host, disabledReason: string | null): HostState {
   const isAlsoDisabled = disabledReason !== null && isAway(entry);
   // Whoever enables a host ends its rest, too.
   const isAside = rest !== null && disabledReason === null && isAway(entry);
-  const also = isAlsoDisabled ? { disabled: true as const } : isAside ? { asideUntil: rest.until } : {};
+  const isWithCell = state === 'disabled' && own === 'up';
+  const also = isAlsoDisabled
+    ? { disabled: true as const }
+    : isWithCell
+      ? { withCell: true as const }
+      : isAside
+        ? { asideUntil: rest.until }
+        : {};
   if (state === 'fenced') {
     return { host, provider, state, reason: fencedWords(entry, disabledReason), ...also, ...told };
   }

@@ -40,6 +40,7 @@ export type AdviceCode =
   | 'more-alternates'
   | 'another-cell'
   | 'host-state'
+  | 'cell-state'
   | 'without-filter';
 
 export const Advice = Type.Object({
@@ -49,7 +50,7 @@ export const Advice = Type.Object({
   group: Type.Optional(Type.String()),
   /** The request groups that it is about, where it takes all of several that ask alike. */
   groups: Type.Optional(Type.Array(Type.String())),
-  /** The resource class, trait, list of traits, aggregates or instances, instance group or its rule, state of hosts or filter. */
+  /** The resource class, trait, list of traits, aggregates or instances, instance group or its rule, state of hosts, cell or filter. */
   about: Type.Optional(Type.String()),
   /** The aggregate `about` is kept for requests that require these traits: the first few, and `needed` says how many there are. */
   traits: Type.Optional(Type.Array(Type.String())),
@@ -272,6 +273,8 @@ function changeWords(advice: Advice, till: (at: number) => string): string {
         return `with ${instances === undefined ? least : ''}${many} ${are}${first} ${who} would fit`;
       return `with ${host}, which is ${state}${when}, ${who} would fit${inAll}`;
     }
+    case 'cell-state':
+      return `if cell ${about} were back in service, ${fits}`;
     case 'without-instance-group':
       return `if ${all === 1 ? 'it were not a member' : 'they were not members'} of ${which}, ${fits}`;
     case 'with-group-policy':

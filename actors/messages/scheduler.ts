@@ -60,6 +60,8 @@ export const HostState = Type.Object({
   reason: Type.Optional(Type.String()),
   /** Of one that is down or fenced: it is disabled when it comes back. */
   disabled: Type.Optional(Type.Literal(true)),
+  /** Of one that is disabled: it is so with its cell alone, and up when that is back in service. */
+  withCell: Type.Optional(Type.Literal(true)),
   /** Of one that is down or fenced, and not disabled: until when it is set aside if it is back before that, ms since the epoch. */
   asideUntil: Type.Optional(Type.Number()),
   /** When it comes back by itself, ms since the epoch. */

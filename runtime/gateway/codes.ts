@@ -113,6 +113,7 @@ export const ADVICE_CODES = {
     'of such a build, where no more hosts of its cell fitted: avoid cell `about` (and neither prefer nor name it), as hosts of other cells that it may go to fitted when it was decided',
   'host-state':
     'bring back hosts that are `about`, and enable the `disabled` of them that are disabled, too: `host`, or `needed` of them, of which `named` are the first; those that are set aside come back by themselves, from `until` on; `setAside` of them are set aside, too, when they are back, until `asideUntil` at the latest',
+  'cell-state': 'put cell `about` back into service, with which its hosts are disabled',
 } as const satisfies Record<AdviceCode, string>;
 
 /** Why an instance is not, or not known to be, active: `failure.code` of an instance. */

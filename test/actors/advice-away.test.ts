@@ -48,6 +48,26 @@ test('scheduler - of hosts that are away and disabled it is said that they have 
   assert.equal(told(down, { host: 'c', state: 'down' }), ['with c1/c, which is down, it would fit']);
 });
 
+test('scheduler - of hosts that are disabled with their cell it is said that the cell has to be put back', () => {
+  const spec = { groups: [{ name: '', resources: { VCPU: 8 } }], groupPolicy: 'none' as const };
+  const withCell = { state: 'disabled', reason: 'its cell is out of service', withCell: true } as const;
+  const own = { state: 'disabled', reason: 'new disk' } as const;
+  const hosts: HostWords[] = [
+    { host: 'a', ...withCell },
+    { host: 'b', ...withCell },
+    { host: 'c', ...own },
+  ];
+  const told = (count: number, ...more: HostWords[]) => survey(viewOf(...hosts, ...more), spec, count).advice;
+  assert.equal(told(2), [{ code: 'cell-state', about: 'c1', hosts: 2, instances: 2 }]);
+  assert.equal(told(1).map(words), [
+    'if cell c1 were back in service, it would fit on 2 hosts',
+    'with c1/c, which is disabled, it would fit',
+  ]);
+  assert.equal(told(3).map(words), [], 'enabling one thing is not enough');
+  const together = told(3, { cell: 'c2', host: 'd' }).find(({ code }) => code === 'cell-state');
+  assert.equal(together, { code: 'cell-state', about: 'c1', hosts: 3, instances: 3 });
+});
+
 test('scheduler - those that only have to come back are named, and others with them where they are too few', () => {
   const spec = { groups: [{ name: '', resources: { VCPU: 2 } }], groupPolicy: 'none' as const };
   const view = viewOf(

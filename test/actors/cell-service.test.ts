@@ -48,6 +48,12 @@ test('service of a cell - out of service all of its hosts are told as disabled, 
   ]);
   const joins = c1.on.tell(up('h3'), 'compute/c1/h3');
   assert.equal(feedIn(joins), [[[['h3', 'disabled', why]], 'new switches']]);
+  const list = sentOf(c1.on.tell({ type: 'list-hosts', ask: 1, limit: 9 }), 'hosts')[0]?.message.hosts ?? [];
+  assert.equal(
+    list.map(({ withCell }) => withCell),
+    [true, undefined, true],
+    'those that are up when it is back',
+  );
   c1.survives();
 
   const again = bench({ ...c1.actor, init: () => c1.actor.restore([c1.on.stored()]) });

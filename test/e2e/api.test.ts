@@ -262,7 +262,10 @@ function contract(name: string, withSystem: WithSystem): void {
       await client.build({ id: 'nowhere', ...SMALL });
       const { state, failure } = await client.ended('nowhere');
       assert.is(state, 'failed');
-      assert.match(failure?.message ?? '', /2 hosts disabled/);
+      assert.match(
+        failure?.message ?? '',
+        /2 hosts disabled; if cell c1 were back in service, it would fit on 2 hosts$/,
+      );
       assert.equal((await client.cells()).cells, [{ cell: 'c1', hosts: 2, up: 0, disabled: 'new switches' }]);
       const { now, words } = await client.whyNot({ id: 'nowhere', host: 'h1' });
       assert.is(now?.refusal?.code, 'host-disabled');

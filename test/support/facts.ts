@@ -23,6 +23,7 @@ export interface HostWords {
   /** What its cell says beside that. */
   readonly reason?: string;
   readonly disabled?: true;
+  readonly withCell?: true;
   readonly asideUntil?: number;
   /** Totals by class. */
   readonly has?: Readonly<Record<string, number>>;
@@ -100,9 +101,15 @@ export function tellHost(view: View, words: HostWords): void {
 /** What the cell of a host says of it. */
 export function toldOf(words: HostWords): HostState {
   const { host = 'h1', state = 'up', instances = 0, builds = 0, ordered, metrics, failures } = words;
-  const { reason, disabled, asideUntil } = words;
+  const { reason, disabled, withCell, asideUntil } = words;
   const stats = { instances, builds, ...present({ ordered, metrics }) };
-  return { host, provider: `p-${host}`, state, stats, ...present({ failures, reason, disabled, asideUntil }) };
+  return {
+    host,
+    provider: `p-${host}`,
+    state,
+    stats,
+    ...present({ failures, reason, disabled, withCell, asideUntil }),
+  };
 }
 
 export function viewOf(...hosts: readonly HostWords[]): View {

@@ -32,13 +32,14 @@ export function considerAway(
 ): void {
   const times = roomOn(adviser, adviser.spec, tree);
   if (times === 0) return;
-  const { state, disabled, until } = host;
+  const { cell, state, disabled, withCell, until } = host;
+  if (withCell === true) return note(adviser, { advice: { code: 'cell-state', about: cell }, cost: 0.8 }, times, tree);
   // Those that are set aside come back by themselves; the others need an operator.
   const cost = state === 'set-aside' ? 0.4 : 0.8;
   const change = { advice: { code: 'host-state' as const, about: state }, cost };
   const { room, away } = roomsWith(adviser, change);
   const silent = silencedOf(adviser, tree);
-  away.push({ host: `${host.cell}/${host.host}`, times, until, isDisabled: disabled === true, asideUntil, silent });
+  away.push({ host: `${cell}/${host.host}`, times, until, isDisabled: disabled === true, asideUntil, silent });
   add(room, times, silent);
 }
 

@@ -35,7 +35,7 @@ export function groupHeld(
   const { instanceGroup: group } = spec;
   // Where neither is enough, more is in the way.
   const freedBy: GroupHeld['freedBy'] = [
-    ...(advice.some(({ code }) => code === 'host-state') ? ['host' as const] : []),
+    ...(advice.some(({ code }) => code === 'host-state' || code === 'cell-state') ? ['host' as const] : []),
     ...(holdsNew ? ['members' as const] : []),
   ];
   if (group === undefined || !keepsTogether(spec) || freedBy.length === 0) return undefined;

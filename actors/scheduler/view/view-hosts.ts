@@ -12,7 +12,7 @@ import { promise } from './promises.ts';
 import { noteChange, type View, type ViewHost } from './view.ts';
 
 export function learnHost(view: View, cell: string, told: HostState): void {
-  const { host, provider: root, state, reason, failures, stats = NO_STATS, until, asideUntil } = told;
+  const { host, provider: root, state, reason, failures, stats = NO_STATS, until, asideUntil, withCell } = told;
   const disabled = comesBackDisabled(told) || undefined;
   const known = view.hosts.get(root);
   const isSame =
@@ -22,12 +22,13 @@ export function learnHost(view: View, cell: string, told: HostState): void {
     known.host === host &&
     known.reason === reason &&
     known.disabled === disabled &&
+    known.withCell === withCell &&
     known.until === until &&
     known.asideUntil === asideUntil &&
     known.failures?.weight === failures?.weight &&
     known.failures?.at === failures?.at;
   if (isSame && sameStats(known.stats, stats)) return;
-  view.hosts.set(root, { cell, host, root, state, reason, disabled, asideUntil, stats, failures, until });
+  view.hosts.set(root, { cell, host, root, state, reason, disabled, withCell, asideUntil, stats, failures, until });
   if (known?.cell !== cell) {
     adjust(view.hostsIn, cell, 1);
     if (known !== undefined) adjust(view.hostsIn, known.cell, -1);

@@ -23,6 +23,8 @@ export interface ViewHost {
   readonly reason?: string | undefined;
   /** Whether it is disabled when it is back. */
   readonly disabled?: true | undefined;
+  /** Whether it is disabled with its cell alone. */
+  readonly withCell?: true | undefined;
   /** Until when it is set aside if it is back before that, ms since the epoch. */
   readonly asideUntil?: number | undefined;
   /** When it comes back by itself, ms since the epoch. */
