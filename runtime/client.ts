@@ -102,9 +102,10 @@ export interface Client {
    */
   host(request: HostRequest): Promise<HostAnswer>;
   /**
-   * Takes a whole cell out of service (`enabled: false`), puts it back, or, without `enabled`, says how it stands. Out of
-   * service it keeps what it has, and goes on with the builds that it has taken, alternates included; no new request is
-   * given a host in it, not even one that joins. It is set as `host` sets a host.
+   * Takes a whole cell out of service (`enabled: false`), puts it back (`enabled: true`), or, without `enabled`, says how it
+   * stands. Out of service it keeps what it has, and builds that already have a host there go on, alternates included; new
+   * requests are given none of its hosts, nor of those that join it later. It is set as it stands when this is asked, as a
+   * host is.
    * @throws `no-owner` with the field `cell` when nobody serves that cell now; `outdated` as `host`.
    */
   cell(request: CellRequest): Promise<CellAnswer>;

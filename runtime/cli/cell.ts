@@ -14,12 +14,14 @@ export function addCell(program: Command): void {
   withFlags(
     cell
       .command('disable')
-      .description('offer all hosts of a cell nothing new, also those that join it; it keeps what it has'),
+      .description('offer the hosts of a cell nothing new, nor those that join it later; it keeps what it has'),
   )
     .argument('<cell>', 'its name')
     .option('--reason <text>', 'why, for others to see', text)
     .action(async (name: string, flags: CellFlags) => (await perform()).setCell(name, false, flags));
-  withFlags(cell.command('enable').description('put a cell back into service: its hosts are as each of them was set'))
+  withFlags(
+    cell.command('enable').description('put a cell back into service: each of its hosts is as it was set itself'),
+  )
     .argument('<cell>', 'its name')
     .action(async (name: string, flags: CellFlags) => (await perform()).setCell(name, true, flags));
 }

@@ -214,12 +214,13 @@ export const CellRequest = Type.Object(
   {
     cell: Token,
     /**
-     * False takes the cell out of service: it keeps what it has, goes on with what it has taken, and is offered nothing
-     * new, nor are hosts that join it. True puts it back: its hosts are as each of them was set. Absent: it is told how it stands.
+     * False takes the cell out of service: it keeps what it has, goes on with builds that have a host there, and is offered
+     * nothing new, nor are hosts that join it. True puts it back: each of its hosts is as it was set itself. Absent: nothing
+     * is set, and the answer tells how the cell stands.
      */
     enabled: Type.Optional(Type.Boolean()),
     reason: HostRequest.properties.reason,
-    /** As that of a host, by that of the answer. */
+    /** As that of a host; the answer to this request tells it. */
     revision: HostRequest.properties.revision,
   },
   strict,
