@@ -55,7 +55,7 @@ export function hostsChanged(work: Work, message: HostsChanged): void {
   heard(work, feed, { cell }, message, hosts.length === 0 && gone.length === 0);
   const follower = followers.get(feed);
   if (follower === undefined) return;
-  if (follower.epoch === message.epoch) follower.disabled = message.disabled;
+  follower.disabled = message.disabled;
   if (follower.ask === null) return;
   for (const { provider } of hosts) follower.listed.add(provider);
 }

@@ -474,6 +474,21 @@ test('scheduler - a cell that has fallen silent is passed over as long as anothe
   assert.is(chosen('three'), 'c1');
 });
 
+test('scheduler - a cell is told as out of service, and no more, with each word of its feed', () => {
+  const all = rig(hostsIn('c1', 'h1'));
+  const beat = (ofCell: { disabled?: string }) =>
+    all.hear({ type: 'hosts-changed', cell: 'c1', epoch: 5, sequence: 1, hosts: [], ...ofCell });
+  const known = () => {
+    const { sent } = all.hear({ type: 'list-cells', ask: 1 }, 'gateway/g');
+    return sentOf({ sent }, 'cells')[0]?.message.cells.map(({ disabled }) => disabled);
+  };
+  assert.equal(known(), [undefined]);
+  beat({ disabled: 'new switches' });
+  assert.equal(known(), ['new switches']);
+  beat({});
+  assert.equal(known(), [undefined]);
+});
+
 test('scheduler - a cell without hosts that nobody serves any more is known no more after ten minutes', () => {
   const { on, ...all } = rig(hostsIn('c1', 'h1'));
   const joins = (cell: string) => {
