@@ -49,8 +49,7 @@ export function wakeRequest(work: Work, request: string, isEarly = false): void 
   }
   if (isEarly) {
     state.window.giveUp(request);
-    state.schedulers.cameUp(turn.steady);
-    askWholeLine(work, request);
+    noteComingUp(work);
   } else if (open.unanswered > 0) {
     state.schedulers.askedInVain(request, open.askedAt, turn.steady);
     awaitSchedulers(work);
@@ -65,6 +64,10 @@ export function wakeRequest(work: Work, request: string, isEarly = false): void 
   turn.wakeAfter(wake, leftMs);
 }
 
+function noteComingUp(work: Work): void {
+  if (work.state.schedulers.cameUp(work.turn.steady)) askWholeLine(work.state);
+}
+
 /** While schedulers are asked by name it must be known when one comes up, though nothing be asked for. */
 function awaitSchedulers({ turn }: Work): void {
   turn.wakeAfter(DOUBT_WAKE, BY_NAME_MOST_MS, SCHEDULERS);
@@ -73,7 +76,7 @@ function awaitSchedulers({ turn }: Work): void {
 /** A scheduler has come up while they are asked by name; or they are no more. */
 export function wakeInDoubt(work: Work, isEarly = false): void {
   if (!isEarly) return;
-  work.state.schedulers.cameUp(work.turn.steady);
+  noteComingUp(work);
   awaitSchedulers(work);
 }
 

@@ -20,7 +20,7 @@ const LATELY_MS = 60_000;
 const FORGOTTEN_AFTER_MS = BY_NAME_MOST_MS;
 
 /** All that are told that a scheduler has come up are told within this, ms. */
-export const TOLD_WITHIN_MS = 500;
+const TOLD_WITHIN_MS = 500;
 
 interface Known {
   readonly scheduler: Address;
@@ -62,10 +62,14 @@ export class KnownSchedulers {
     this.#known.set(scheduler, { scheduler, heardAt: now, owes: 0, inVain: 0, pickedAt: 0 });
   }
 
-  /** A scheduler has come up, under whatever name: it may be any of those that were not heard since, which is no more then. */
-  cameUp(now: SteadyTime): void {
-    // Many are told of it, one after the other.
-    if (now - this.#cameUpAt >= TOLD_WITHIN_MS) this.#cameUpAt = now;
+  /**
+   * A scheduler has come up, under whatever name: it may be any of those that were not heard since, which is no more then.
+   * Answers whether that is news: many are told of it, one after the other.
+   */
+  cameUp(now: SteadyTime): boolean {
+    const isNews = now - this.#cameUpAt >= TOLD_WITHIN_MS;
+    if (isNews) this.#cameUpAt = now;
+    return isNews;
   }
 
   /** Who was heard last, if that was after then. */

@@ -134,8 +134,6 @@ export interface ConductorState {
    * wait with it. Null: it is not known. When it was heard last in this life is not recorded; null: it was not.
    */
   line: { readonly scheduler: Address; heardAt: SteadyTime | null } | null;
-  /** When all that wait were asked for there last, as a scheduler had come up; not recorded. */
-  wholeLineAt: SteadyTime;
   /** Those that answer, whatever they were asked for; not recorded. */
   readonly schedulers: KnownSchedulers;
   /** The place in line of the request that was accepted last of those that may wait; follows from `requests`. */
@@ -186,7 +184,6 @@ export function emptyConductor(): ConductorState {
     firstParked: null,
     withRoom: new Set(),
     line: null,
-    wholeLineAt: Number.NEGATIVE_INFINITY,
     schedulers: new KnownSchedulers(),
     lastInLine: 0,
     releasing: new Map(),

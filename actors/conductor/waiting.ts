@@ -9,7 +9,6 @@ import type { Select } from '../messages/scheduler.ts';
 import { SCHEDULERS } from '../routing.ts';
 import { timeTold } from '../times.ts';
 import { wakeId } from '../wakes.ts';
-import { TOLD_WITHIN_MS } from './known-schedulers.ts';
 import { failRequest, REQUEST_WAKE } from './requests.ts';
 import { type ConductorState, endOfRequest, entryOf, type OpenRequest } from './state.ts';
 import { askingOf, askingWords, secondsOf } from './words.ts';
@@ -55,14 +54,12 @@ export function lineFor({ line, parked }: ConductorState, open: OpenRequest): Ad
 
 /**
  * A scheduler has come up, perhaps in the place of the one where all wait: then it knows of none of them, and gives what is
- * free to whoever it hears of first. So when any of them is told of it, all are asked for there at once, in the order in which
- * they came; but for those that it has left unanswered before, which may have to leave it.
+ * free to whoever it hears of first. So all are asked for there at once, in the order in which they came; but for those that it
+ * has left unanswered before, which may have to leave it.
  */
-export function askWholeLine({ state, turn }: Work, request: string): void {
-  const { line, parked, following, again, window } = state;
-  if (line === null || !parked.has(request)) return;
-  if (turn.steady - state.wholeLineAt < TOLD_WITHIN_MS) return;
-  state.wholeLineAt = turn.steady;
+export function askWholeLine(state: ConductorState): void {
+  const { line, following, again, window } = state;
+  if (line === null) return;
   const waiting = inOrder(state);
   const stays = ({ repeats, unanswered }: OpenRequest) => repeats < ASKS_FOR_LINE && unanswered < ASKS_FOR_LINE;
   // Where even the first has been left alone for long, nobody was there at all: it goes wherever somebody is, and the others behind it.

@@ -95,11 +95,11 @@ test('known schedulers - who was asked in vain by name is asked for less, at onc
 
 test('known schedulers - when a scheduler comes up, nobody is asked by name who was not heard since: it may be that one, anew', () => {
   const { schedulers, ask } = asking('a', 'b');
-  schedulers.cameUp(NOW);
+  assert.ok(schedulers.cameUp(NOW));
   assert.equal(ask(2), [undefined, undefined]);
   assert.is(schedulers.another('q', NOW - 1_000, NOW), undefined);
   schedulers.heard('c', NOW + 1);
-  schedulers.cameUp(NOW + 200);
+  assert.not.ok(schedulers.cameUp(NOW + 200), 'others are told of the same one');
   assert.equal(ask(2, NOW + 2), ['c', 'c']);
   assert.is(schedulers.another('q', NOW + 2, NOW + 2), 'c');
 });
