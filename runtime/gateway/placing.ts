@@ -236,7 +236,8 @@ function conditionsOnAggregates(
   if (reserved.length > 0) origins.reserved = reserved;
   if (opened.length > 0) origins.opened = opened;
   // While the default zone is the only one nothing comes of it, and it is what the request asks for all the same.
-  const isNothing = zones === undefined && memberOf.length === 0 && opened.length === 0;
+  // Nor does anything of avoiding a zone that there is not any more, but there may be one of that name again.
+  const isNothing = zones === undefined && avoidZones === undefined && memberOf.length === 0 && opened.length === 0;
   const isPlain = places.size === 0 && (isNothing || Object.keys(origins).length === 0);
   return { memberOf, notMemberOf: [...places.keys()], origins: isPlain ? undefined : origins };
 }

@@ -365,6 +365,17 @@ test('placing words - no host is in a zone that there is not any more, and all a
   assert.equal(treeNow({ avoidZones: ['nova'] }, {}, 'nova'), { memberOf: [[]] });
 });
 
+test('placing words - a request that avoids a zone that there is not for a while avoids it again once there is', () => {
+  const plain = specOf({ resources: { VCPU: 1 } });
+  const all = aggregatesOf(AGGREGATES, 'nova');
+  const { n1: _, ...withoutNorth } = AGGREGATES;
+  const accepted = placingOf({ avoidZones: ['north'] }, { spec: plain }, all);
+  const made = ({ tree, where }: typeof accepted) => ({ spec: { ...plain, ...present({ tree }) }, where });
+  const meanwhile = placingNow(made(accepted), aggregatesOf(withoutNorth, 'nova'));
+  assert.is(meanwhile?.tree, undefined);
+  assert.equal(placingNow(made(meanwhile ?? {}), all), accepted);
+});
+
 test('placing words - what a node has taken that does not tell what conditions come from is left as it is', () => {
   const plain = specOf({ resources: { VCPU: 1 } });
   const aggregates = aggregatesOf({ e1: { zone: 'east', projects: ['red'] } });
