@@ -1,7 +1,7 @@
 // Requests that have no host yet when a shard begins anew: what the operator says of aggregates may have changed since they
 // were accepted, and those that wait may do so for weeks.
 
-import { orderedText } from '../ordered-text.ts';
+import { isSame } from '../same.ts';
 import type { Conditions, OpenRequest } from './state.ts';
 import { commit, type Work } from './work.ts';
 
@@ -14,8 +14,10 @@ export function renewConditions(work: Work, conditionsNow: ConditionsNow): void 
   for (const [request, open] of work.state.requests) {
     const conditions = conditionsNow(open);
     if (conditions === null) continue;
-    const key = textOf(conditions);
-    if (key === textOf({ tree: open.spec.tree, where: open.where })) continue;
+    // Of ten thousand, each with all that is kept for others, nearly all are as they were: nothing is written down to see that.
+    const { tree, where } = conditions;
+    if (isSame(tree, open.spec.tree) && isSame(where, open.where)) continue;
+    const key = JSON.stringify([tree, where]);
     const one = changed.get(key);
     if (one === undefined) changed.set(key, { requests: [request], conditions });
     else one.requests.push(request);
@@ -23,5 +25,3 @@ export function renewConditions(work: Work, conditionsNow: ConditionsNow): void 
   for (const { requests, conditions } of changed.values())
     commit(work, { type: 'conditions', requests, ...conditions });
 }
-
-const textOf = ({ tree, where }: Conditions): string => orderedText([tree, where], true);
