@@ -13,6 +13,7 @@ import { type ConductorState, endOfRequest, type OpenRequest } from './state.ts'
 import {
   askWholeLine,
   givesWay,
+  isAskedWithAll,
   isHeldBack,
   leaveSilentLine,
   lineFor,
@@ -47,6 +48,7 @@ export function wakeRequest(work: Work, request: string, isEarly = false): void 
   } else if (!isEarly && state.window.isUnderWay(request, turn.steady)) {
     return askAgainLater(work, request, open);
   }
+  if (isEarly && isAskedWithAll(work, request, open)) return askAgainLater(work, request, open);
   if (isEarly) {
     state.window.giveUp(request);
     noteComingUp(work);

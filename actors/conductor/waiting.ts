@@ -72,6 +72,15 @@ export function askWholeLine(state: ConductorState): void {
   }
 }
 
+/** A wake that was on its way when all were asked for comes within this, ms. */
+const ON_ITS_WAY_MS = 100;
+
+/** It was asked for with all that wait, and what wakes it was on its way by then: to ask again would be to ask elsewhere. */
+export function isAskedWithAll({ state, turn }: Work, request: string, { askedAt }: OpenRequest): boolean {
+  const { parked, wholeLineAt } = state;
+  return parked.has(request) && askedAt >= wholeLineAt && turn.steady - wholeLineAt < ON_ITS_WAY_MS;
+}
+
 function isSilent({ turn, patience }: Work, { heardAt }: NonNullable<ConductorState['line']>): boolean {
   return heardAt === null || turn.steady - heardAt >= patience.firstMs;
 }

@@ -202,6 +202,8 @@ test('waiting - when the scheduler with whom they wait comes up anew, all are as
     cameUp('fourth'),
     waiting.map((request) => `${request} of scheduler/one`),
   );
+  on.now += 1;
+  assert.equal(cameUp('second'), [], 'it was told so before all were asked for, and heard it after');
   // Yet another comes up, and the one where they wait has answered none of them.
   on.now += 2_000;
   assert.is(cameUp('third')[0], 'first of scheduler', 'it was asked for twice in vain, and gives way');
