@@ -16,7 +16,7 @@ import { BEAT_WAKE, FEED_BEAT_MS } from '../feed-beat.ts';
 import type { CellMessage, DriverTrouble } from '../messages/cell.ts';
 import type { InstanceView } from '../messages/gateway.ts';
 import type { HostsChanged } from '../messages/scheduler.ts';
-import { page } from '../page.ts';
+import { fitting, page } from '../page.ts';
 import { cellFeedAddress, conductorOf } from '../routing.ts';
 import { atOnce, joined } from '../snapshot.ts';
 import { readWake } from '../wakes.ts';
@@ -315,10 +315,13 @@ export function cell(options: CellOptions): Actor<CellState, CellMessage, CellRe
     if (names.size === 0) return;
     const changed = [...names].map((host) => state.hosts.get(host)).filter((host) => host !== undefined);
     names.clear();
-    for (let from = 0; from < changed.length; from += MAX_HOSTS_TOLD) {
+    let from = 0;
+    while (from < changed.length) {
       state.feed.sequence += 1;
-      const told = changed.slice(from, from + MAX_HOSTS_TOLD).map((host) => toldHost(host, state.service));
-      tellFeed(state, { hosts: told }, turn);
+      // As large as a page at most: if each says at length why it is disabled, five hundred are more than a server carries.
+      const hosts = fitting(changed.slice(from, from + MAX_HOSTS_TOLD), (host) => toldHost(host, state.service));
+      tellFeed(state, { hosts }, turn);
+      from += hosts.length;
     }
   }
 

@@ -76,6 +76,16 @@ test('service of a cell - out of service all of its hosts are told as disabled, 
   c1.survives();
 });
 
+test('service of a cell - why is told of very many hosts in messages that a server carries', () => {
+  const hosts = Array.from({ length: 500 }, (_, n) => `h${n}`);
+  const c1 = desk(hosts);
+  const disabled = set(c1, false, { reason: '\u65b0'.repeat(1_024) });
+  const sizes = sentOf(disabled, 'hosts-changed').map(({ message }) => Buffer.byteLength(JSON.stringify(message)));
+  assert.ok(Math.max(...sizes) < 1_000_000, `${sizes}`);
+  const told = sentOf(disabled, 'hosts-changed').flatMap(({ message }) => message.hosts.map(({ host }) => host));
+  assert.equal(told.sort(), hosts.sort());
+});
+
 test('service of a cell - hosts that are away or rest come back disabled, and one that is enabled meanwhile is so all the same', () => {
   const c1 = desk(['h1', 'h2', 'h3', 'h4'], { failuresBeforeAside: 1 });
   c1.silence('h1');
