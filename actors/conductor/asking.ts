@@ -48,8 +48,8 @@ export function wakeRequest(work: Work, request: string, isEarly = false): void 
   } else if (!isEarly && state.window.isUnderWay(request, turn.steady)) {
     return askAgainLater(work, request, open);
   }
-  if (isEarly && isAskedWithAll(work, request, open)) return askAgainLater(work, request, open);
   if (isEarly) {
+    if (isAskedWithAll(work, request, open)) return askAgainLater(work, request, open);
     state.window.giveUp(request);
     noteComingUp(work);
   } else if (open.unanswered > 0) {

@@ -41,7 +41,6 @@ export class KnownSchedulers {
   /** When somebody was asked in vain last, and how many new questions had been dealt by then. */
   #inVainAt = Number.NEGATIVE_INFINITY;
   #dealtByThen = 0;
-  /** When a scheduler came up last. */
   #cameUpAt = Number.NEGATIVE_INFINITY;
   /** How often somebody was picked. */
   #picked = 0;
@@ -70,6 +69,11 @@ export class KnownSchedulers {
     const isNews = now - this.#cameUpAt >= TOLD_WITHIN_MS;
     if (isNews) this.#cameUpAt = now;
     return isNews;
+  }
+
+  /** When a scheduler came up last, as far as that is known. */
+  get cameUpAt(): SteadyTime {
+    return this.#cameUpAt;
   }
 
   /** Who was heard last, if that was after then. */

@@ -77,8 +77,8 @@ const ON_ITS_WAY_MS = 100;
 
 /** It was asked for with all that wait, and what wakes it was on its way by then: to ask again would be to ask elsewhere. */
 export function isAskedWithAll({ state, turn }: Work, request: string, { askedAt }: OpenRequest): boolean {
-  const { parked, wholeLineAt } = state;
-  return parked.has(request) && askedAt >= wholeLineAt && turn.steady - wholeLineAt < ON_ITS_WAY_MS;
+  const { cameUpAt } = state.schedulers;
+  return state.parked.has(request) && askedAt >= cameUpAt && turn.steady - cameUpAt < ON_ITS_WAY_MS;
 }
 
 function isSilent({ turn, patience }: Work, { heardAt }: NonNullable<ConductorState['line']>): boolean {

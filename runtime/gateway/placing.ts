@@ -113,13 +113,26 @@ export function placingNow(
   const { origins, ...besides } = where ?? {};
   const isKnown = origins === undefined ? notMemberOf.length === 0 && memberOf.length <= 1 : origins.cut !== true;
   if (!isKnown) return null;
-  const wishes = wishedOfAggregates(spec.tree, origins);
-  const ofAggregates = conditionsOnAggregates(wishes, ofOperator(aggregates, project, spec), aggregates);
+  const ofAggregates = onAggregatesNow(wishedOfAggregates(spec.tree, origins), { project, spec }, aggregates);
   const { hosts, avoidHosts } = origins ?? {};
   return said(
     { ...aggregatesIn(ofAggregates), ...others },
     { ...besides, ...present({ origins: originsOf(ofAggregates, present({ hosts, avoidHosts })) }) },
   );
+}
+
+/** What was worked out last of aggregates: many requests ask alike, and all are looked at when a shard begins anew. */
+const nowOf = new WeakMap<Aggregates, Map<string, OnAggregates>>();
+const MAX_KNOWN_NOW = 1_024;
+
+function onAggregatesNow(wishes: PlacementRequest, { project, spec }: Asking, aggregates: Aggregates): OnAggregates {
+  const known = nowOf.get(aggregates) ?? new Map<string, OnAggregates>();
+  nowOf.set(aggregates, known);
+  const key = JSON.stringify([wishes, project, [...traitsRequired(spec)].sort()]);
+  const found = known.get(key) ?? conditionsOnAggregates(wishes, ofOperator(aggregates, project, spec), aggregates);
+  if (known.size >= MAX_KNOWN_NOW) known.clear();
+  known.set(key, found);
+  return found;
 }
 
 /** What a request names of zones and aggregates itself. */
