@@ -1,12 +1,12 @@
 // Asking the schedulers for hosts, again and again until they answer or the time of a request is over.
 
-import type { Address } from '../actor.ts';
+import type { Address, SteadyTime } from '../actor.ts';
 import { LOST_AFTER_MS } from '../asking-window.ts';
 import { waitMs } from '../builds.ts';
 import type { Awaiting, Selecting, Taking } from '../messages/conductor.ts';
 import { SCHEDULERS } from '../routing.ts';
 import { wakeId } from '../wakes.ts';
-import { BY_NAME_MOST_MS } from './known-schedulers.ts';
+import { BY_NAME_MOST_MS, ON_ITS_WAY_MS } from './known-schedulers.ts';
 import { failRequest, REQUEST_WAKE } from './requests.ts';
 import { nextRound } from './rounds.ts';
 import { type ConductorState, endOfRequest, type OpenRequest } from './state.ts';
@@ -26,6 +26,8 @@ import type { Work } from './work.ts';
 
 /** While schedulers are asked by name. */
 export const DOUBT_WAKE = 'doubt';
+/** After what told that a scheduler has come up was passed over. */
+export const LINE_WAKE = 'line';
 /** For requests that nobody was asked about yet. */
 export const UNASKED_WAKE = 'unasked';
 
@@ -49,9 +51,12 @@ export function wakeRequest(work: Work, request: string, isEarly = false): void 
     return askAgainLater(work, request, open);
   }
   if (isEarly) {
-    if (isAskedWithAll(work, request, open)) return askAgainLater(work, request, open);
+    if (isAskedWithAll(work, request, open)) {
+      turn.wakeAfter(LINE_WAKE, ON_ITS_WAY_MS);
+      return askAgainLater(work, request, open);
+    }
     state.window.giveUp(request);
-    noteComingUp(work);
+    noteComingUp(work, open.askedAt);
   } else if (open.unanswered > 0) {
     state.schedulers.askedInVain(request, open.askedAt, turn.steady);
     awaitSchedulers(work);
@@ -66,8 +71,17 @@ export function wakeRequest(work: Work, request: string, isEarly = false): void 
   turn.wakeAfter(wake, leftMs);
 }
 
-function noteComingUp(work: Work): void {
-  if (work.state.schedulers.cameUp(work.turn.steady)) askWholeLine(work.state);
+/** @param askedAt When the one that hears of it was asked for last. */
+function noteComingUp(work: Work, askedAt?: SteadyTime): void {
+  const { state, turn } = work;
+  if (state.schedulers.cameUp(turn.steady, askedAt)) askWholeLine(work);
+}
+
+/** What was passed over may have told of yet another that came up: all that wait are asked for again where nobody has answered. */
+export function wakeLine(work: Work): void {
+  const { state, turn } = work;
+  const heardAt = state.line?.heardAt ?? Number.NEGATIVE_INFINITY;
+  if (turn.steady - heardAt > 2 * ON_ITS_WAY_MS) noteComingUp(work, state.schedulers.cameUpAt);
 }
 
 /** While schedulers are asked by name it must be known when one comes up, though nothing be asked for. */

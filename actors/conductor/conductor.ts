@@ -21,12 +21,14 @@ import {
   askSchedulers,
   awaiting,
   DOUBT_WAKE,
+  LINE_WAKE,
   noteAnswer,
   noteEnd,
   selecting,
   taking,
   UNASKED_WAKE,
   wakeInDoubt,
+  wakeLine,
   wakeRequest,
   wakeUnasked,
 } from './asking.ts';
@@ -170,6 +172,7 @@ export function conductor(options: ConductorOptions): Actor<ConductorState, Cond
     if (id === WATCH_WAKE) return askEnds(work, watchMs);
     if (id === LIKE_WAKE) return goOnLikening(work);
     if (id === UNASKED_WAKE) return wakeUnasked(work);
+    if (id === LINE_WAKE) return wakeLine(work);
     if (id === DOUBT_WAKE) return wakeInDoubt(work, isEarly);
     const [kind, about] = readWake(id);
     if (kind === REQUEST_WAKE) return wakeRequest(work, about, isEarly);

@@ -21,6 +21,8 @@ const FORGOTTEN_AFTER_MS = BY_NAME_MOST_MS;
 
 /** All that are told that a scheduler has come up are told within this, ms. */
 const TOLD_WITHIN_MS = 500;
+/** What was on its way when a question was put comes within this, ms. */
+export const ON_ITS_WAY_MS = 100;
 
 interface Known {
   readonly scheduler: Address;
@@ -63,10 +65,12 @@ export class KnownSchedulers {
 
   /**
    * A scheduler has come up, under whatever name: it may be any of those that were not heard since, which is no more then.
-   * Answers whether that is news: many are told of it, one after the other.
+   * Answers whether that is news: many are told of it, one after the other. Who was asked for since the last one came up is
+   * told of yet another.
    */
-  cameUp(now: SteadyTime): boolean {
-    const isNews = now - this.#cameUpAt >= TOLD_WITHIN_MS;
+  cameUp(now: SteadyTime, askedAt: SteadyTime = Number.NEGATIVE_INFINITY): boolean {
+    const isOfAnother = askedAt >= this.#cameUpAt && now - askedAt >= ON_ITS_WAY_MS;
+    const isNews = isOfAnother || now - this.#cameUpAt >= TOLD_WITHIN_MS;
     if (isNews) this.#cameUpAt = now;
     return isNews;
   }

@@ -9,6 +9,7 @@ import type { Select } from '../messages/scheduler.ts';
 import { SCHEDULERS } from '../routing.ts';
 import { timeTold } from '../times.ts';
 import { wakeId } from '../wakes.ts';
+import { ON_ITS_WAY_MS } from './known-schedulers.ts';
 import { failRequest, REQUEST_WAKE } from './requests.ts';
 import { type ConductorState, endOfRequest, entryOf, type OpenRequest } from './state.ts';
 import { askingOf, askingWords, secondsOf } from './words.ts';
@@ -57,11 +58,14 @@ export function lineFor({ line, parked }: ConductorState, open: OpenRequest): Ad
  * free to whoever it hears of first. So all are asked for there at once, in the order in which they came; but for those that it
  * has left unanswered before, which may have to leave it.
  */
-export function askWholeLine(state: ConductorState): void {
+export function askWholeLine({ state, turn, patience }: Work): void {
   const { line, following, again, window } = state;
   if (line === null) return;
   const waiting = inOrder(state);
-  const stays = ({ repeats, unanswered }: OpenRequest) => repeats < ASKS_FOR_LINE && unanswered < ASKS_FOR_LINE;
+  // Where several come up one after the other, all is asked for as often within a moment.
+  const isAlone = ({ unanswered, unansweredSince }: OpenRequest) =>
+    unanswered >= ASKS_FOR_LINE && turn.steady - unansweredSince >= patience.firstMs;
+  const stays = (open: OpenRequest) => open.repeats < ASKS_FOR_LINE && !isAlone(open);
   // Where even the first has been left alone for long, nobody was there at all: it goes wherever somebody is, and the others behind it.
   const isLongAlone = waiting[0] !== undefined && !stays(waiting[0].open);
   for (const { request: one, open } of waiting) {
@@ -72,13 +76,10 @@ export function askWholeLine(state: ConductorState): void {
   }
 }
 
-/** A wake that was on its way when all were asked for comes within this, ms. */
-const ON_ITS_WAY_MS = 100;
-
 /** It was asked for with all that wait, and what wakes it was on its way by then: to ask again would be to ask elsewhere. */
 export function isAskedWithAll({ state, turn }: Work, request: string, { askedAt }: OpenRequest): boolean {
   const { cameUpAt } = state.schedulers;
-  return state.parked.has(request) && askedAt >= cameUpAt && turn.steady - cameUpAt < ON_ITS_WAY_MS;
+  return state.parked.has(request) && askedAt >= cameUpAt && turn.steady - askedAt < ON_ITS_WAY_MS;
 }
 
 function isSilent({ turn, patience }: Work, { heardAt }: NonNullable<ConductorState['line']>): boolean {

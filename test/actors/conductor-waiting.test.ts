@@ -213,6 +213,25 @@ test('waiting - when the scheduler with whom they wait comes up anew, all are as
   );
 });
 
+test('waiting - where several schedulers come up one after the other, all are asked for each time where they wait, until it answers', () => {
+  for (const gapMs of [20, 150, 300]) {
+    const on = bench(conductor({ ...OPTIONS, parkedAskMs: 3_600_000 }));
+    const waiting = ['first', 'second', 'third', 'fourth'];
+    const asked = waiting.map((request) => `${request} of scheduler/one`);
+    parkAtOne(on, waiting);
+    on.now += 10_000;
+    const cameUp = (request: string) => selectsIn(on.tell({ type: 'wake', id: `request ${request}`, isEarly: true }));
+    assert.equal(cameUp('fourth'), asked, 'another than the one where they wait');
+    on.now += gapMs;
+    const then = cameUp('third');
+    assert.equal([...then, ...on.pass(200).flatMap(selectsIn)], asked, `another after ${gapMs} ms`);
+    on.now += gapMs;
+    assert.equal([...cameUp('second'), ...on.pass(200).flatMap(selectsIn)], asked, 'and yet another');
+    for (const request of waiting) parkedAs(on, request, 'full', 'scheduler/one');
+    assert.equal(on.pass(200).flatMap(selectsIn), []);
+  }
+});
+
 test('waiting - where the scheduler with whom they wait has died and the first finds room elsewhere, the others follow all the same', () => {
   const on = bench(conductor({ ...OPTIONS, parkedAskMs: 3_600_000 }));
   parkAtOne(on, ['first', 'second', 'third']);

@@ -100,6 +100,8 @@ test('known schedulers - when a scheduler comes up, nobody is asked by name who 
   assert.is(schedulers.another('q', NOW - 1_000, NOW), undefined);
   schedulers.heard('c', NOW + 1);
   assert.not.ok(schedulers.cameUp(NOW + 200), 'others are told of the same one');
+  assert.not.ok(schedulers.cameUp(NOW + 200, NOW - 1), 'that was not asked for since');
+  assert.not.ok(schedulers.cameUp(NOW + 99, NOW), 'it was on its way');
   assert.equal(ask(2, NOW + 2), ['c', 'c']);
   assert.is(schedulers.another('q', NOW + 2, NOW + 2), 'c');
 });
