@@ -13,6 +13,7 @@ import { type ConductorState, endOfRequest, type OpenRequest } from './state.ts'
 import {
   askWholeLine,
   givesWay,
+  hasLineAnswered,
   isAskedWithAll,
   isHeldBack,
   leaveSilentLine,
@@ -79,9 +80,7 @@ function noteComingUp(work: Work, askedAt?: SteadyTime): void {
 
 /** What was passed over may have told of yet another that came up: all that wait are asked for again where nobody has answered. */
 export function wakeLine(work: Work): void {
-  const { state, turn } = work;
-  const heardAt = state.line?.heardAt ?? Number.NEGATIVE_INFINITY;
-  if (turn.steady - heardAt > 2 * ON_ITS_WAY_MS) noteComingUp(work, state.schedulers.cameUpAt);
+  if (!hasLineAnswered(work)) noteComingUp(work, work.state.schedulers.cameUpAt);
 }
 
 /** While schedulers are asked by name it must be known when one comes up, though nothing be asked for. */

@@ -82,6 +82,17 @@ export function isAskedWithAll({ state, turn }: Work, request: string, { askedAt
   return state.parked.has(request) && askedAt >= cameUpAt && turn.steady - askedAt < ON_ITS_WAY_MS;
 }
 
+/**
+ * Whether the scheduler where all wait was heard lately, and of the first of them, too: one that came up anew answers those who
+ * are new at once, and knows of none of the others.
+ */
+export function hasLineAnswered({ state, turn }: Work): boolean {
+  const heardAt = state.line?.heardAt ?? Number.NEGATIVE_INFINITY;
+  const first = firstInLine(state);
+  const isFirstAnswered = first === null || state.requests.get(first)?.unanswered === 0;
+  return isFirstAnswered && turn.steady - heardAt <= 2 * ON_ITS_WAY_MS;
+}
+
 function isSilent({ turn, patience }: Work, { heardAt }: NonNullable<ConductorState['line']>): boolean {
   return heardAt === null || turn.steady - heardAt >= patience.firstMs;
 }

@@ -232,6 +232,22 @@ test('waiting - where several schedulers come up one after the other, all are as
   }
 });
 
+test('waiting - where the scheduler with whom they wait comes up just after another, all are asked for there though it answers new ones at once', () => {
+  const on = bench(conductor({ ...OPTIONS, parkedAskMs: 3_600_000 }));
+  const waiting = ['first', 'second', 'third', 'fourth'];
+  const asked = waiting.map((request) => `${request} of scheduler/one`);
+  parkAtOne(on, waiting);
+  on.now += 10_000;
+  const cameUp = (request: string) => selectsIn(on.tell({ type: 'wake', id: `request ${request}`, isEarly: true }));
+  assert.equal(cameUp('fourth'), asked, 'another than the one where they wait');
+  on.now += 60;
+  assert.equal(cameUp('third'), []);
+  on.tell(buildOf('new', undefined));
+  const round = on.state.requests.get('new')?.round ?? 0;
+  on.tell({ type: 'selecting', request: 'new', round }, 'scheduler/one');
+  assert.equal(on.pass(200).flatMap(selectsIn), asked);
+});
+
 test('waiting - where the scheduler with whom they wait has died and the first finds room elsewhere, the others follow all the same', () => {
   const on = bench(conductor({ ...OPTIONS, parkedAskMs: 3_600_000 }));
   parkAtOne(on, ['first', 'second', 'third']);
