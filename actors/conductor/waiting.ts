@@ -72,6 +72,8 @@ export function askWholeLine({ state, turn, patience }: Work): void {
     if (following.has(one) || !(stays(open) || isLongAlone)) continue;
     open.repeats = isLongAlone ? ASKS_FOR_LINE : 1;
     window.giveUp(one);
+    // Behind those who came before it, though others than these be left of an earlier time.
+    again.delete(one);
     again.add(one);
   }
 }

@@ -248,6 +248,19 @@ test('waiting - where the scheduler with whom they wait comes up just after anot
   assert.equal(on.pass(200).flatMap(selectsIn), asked);
 });
 
+test('waiting - where another scheduler comes up while more wait than are asked for at once, those who came first are asked for first again', () => {
+  const on = bench(conductor({ ...OPTIONS, parkedAskMs: 3_600_000 }));
+  const waiting = Array.from({ length: MOST_IN_TIME + 8 }, (_, n) => `r${n}`);
+  parkAtOne(on, waiting);
+  on.now += 10_000;
+  const cameUp = (request: string) => selectsIn(on.tell({ type: 'wake', id: `request ${request}`, isEarly: true }));
+  const asked = cameUp('r9');
+  assert.ok(asked.length < waiting.length);
+  on.now += 150;
+  const again = [cameUp('r5'), ...on.pass(1_200).map(selectsIn)].flat();
+  assert.equal(again.slice(0, 5), asked.slice(0, 5));
+});
+
 test('waiting - where the scheduler with whom they wait has died and the first finds room elsewhere, the others follow all the same', () => {
   const on = bench(conductor({ ...OPTIONS, parkedAskMs: 3_600_000 }));
   parkAtOne(on, ['first', 'second', 'third']);
