@@ -228,7 +228,7 @@ function setTo(work: Work, host: Host, event: ComputeServiceEvent, ask: number, 
   work.turn.send(from, { type: 'host-set', ask, host: host.host, state, ...disabled });
 }
 
-/** An operator takes the whole cell out of service, or puts it back: what it has, and what it has taken, goes on. */
+/** An operator takes the whole cell out of service, or puts it back: builds that have a host there go on. */
 export function setCell(
   work: Work,
   { ask, enabled, reason, revision }: Extract<CellMessage, { type: 'set-cell' }>,
