@@ -556,7 +556,7 @@ test('bus NATS - that the server forbids the same again and again is reported on
 test('bus NATS - why a server takes no more connections or subscriptions is told in its own words', async () => {
   await withServer({ config: 'max_connections: 1' }, async (server, connect) => {
     await connect({});
-    const refused = await failureOf(() => connectNats({ servers: server.url, name: 'more', connectTimeoutMs: 1_000 }));
+    const refused = await failureOf(() => connectNats({ servers: server.url, name: 'more', connectTimeoutMs: 5_000 }));
     assert.is(refused.code, 'unreachable');
     assert.match(refused.message, /maximum connections exceeded/);
   });
