@@ -22,6 +22,13 @@ export function renewConditions(work: Work, conditionsNow: ConditionsNow): void 
     if (one === undefined) changed.set(key, { requests: [request], conditions });
     else one.requests.push(request);
   }
-  for (const { requests, conditions } of changed.values())
+  for (const { requests, conditions } of changed.values()) {
     commit(work, { type: 'conditions', requests, ...conditions });
+    for (const request of requests) withdrawFromLine(work, request);
+  }
+}
+
+/** The scheduler where it waits would else give it what comes free by what was said before, until it is asked for there. */
+function withdrawFromLine({ state: { parked, line }, turn }: Work, request: string): void {
+  if (line !== null && parked.has(request)) turn.send(line.scheduler, { type: 'withdraw', request });
 }

@@ -721,6 +721,14 @@ test('waiting - begun anew, a shard has those without a host go by what the oper
     again.first.records.filter(({ type }) => type === 'conditions'),
     [{ type: 'conditions', requests: ['a', 'b'], tree: { notMemberOf: ['licensed'] }, where }],
   );
+  assert.equal(
+    sentOf(again.first, 'withdraw').map(({ to, message }) => [to, message.request]),
+    [
+      ['scheduler/s', 'a'],
+      ['scheduler/s', 'b'],
+    ],
+    'where they wait they are given nothing by what was said before',
+  );
   const asked = [again.first, ...again.pass(60_000)].flatMap((turned) => sentOf(turned, 'select'));
   const treesOf = (request: string) => {
     const all = asked.filter(({ message }) => message.request === request);
