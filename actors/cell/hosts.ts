@@ -150,18 +150,20 @@ export function isAway(entry: Host): boolean {
 }
 
 /** A host as its cell sees it. */
-export const viewOfHost = (entry: Host): HostState => viewFor(entry, entry.service.context.disabledReason);
+export const viewOfHost = (entry: Host): HostState => viewFor(entry, IN_SERVICE);
+const IN_SERVICE: Pick<Service, 'disabled'> = { disabled: null };
 
 /** As it is told to others: with its cell, where that is out of service as a whole, it is offered nothing new either. */
-export const toldHost = (entry: Host, service: Service): HostState => viewFor(entry, whyDisabled(entry, service));
+export const toldHost = (entry: Host, service: Service): HostState => viewFor(entry, service);
 
 /** Why a host is disabled, by itself or else with its cell; null: it is not. Of one that is away it holds when it comes back. */
-export function whyDisabled({ service }: Host, { disabled }: Service): string | null {
+export function whyDisabled({ service }: Host, { disabled }: Pick<Service, 'disabled'>): string | null {
   return service.context.disabledReason ?? (disabled === null ? null : cellDisabledWords(disabled));
 }
 
-function viewFor(entry: Host, disabledReason: string | null): HostState {
+function viewFor(entry: Host, ofCell: Pick<Service, 'disabled'>): HostState {
   const { host, provider, service } = entry;
+  const disabledReason = whyDisabled(entry, ofCell);
   const { rest } = service.context;
   const own = stateOfHost(entry);
   const state = disabledReason === null || isAway(entry) ? own : 'disabled';
@@ -171,17 +173,15 @@ function viewFor(entry: Host, disabledReason: string | null): HostState {
     ...(entry.revision === 0 ? {} : { revision: entry.revision }),
   };
   if (state === 'aside') return { host, provider, state: 'set-aside', ...rest, ...told };
-  const isAlsoDisabled = disabledReason !== null && isAway(entry);
+  const isWithCell = state === 'disabled' && ofCell.disabled !== null;
+  const isAlsoDisabled = disabledReason !== null && (isAway(entry) || (isWithCell && own === 'disabled'));
   // Whoever enables a host ends its rest, too.
-  const isAside = rest !== null && disabledReason === null && isAway(entry);
-  const isWithCell = state === 'disabled' && own === 'up';
-  const also = isAlsoDisabled
-    ? { disabled: true as const }
-    : isWithCell
-      ? { withCell: true as const }
-      : isAside
-        ? { asideUntil: rest.until }
-        : {};
+  const isAside = rest !== null && (isAway(entry) ? disabledReason === null : isWithCell);
+  const also = {
+    ...(isWithCell ? { withCell: true as const } : {}),
+    ...(isAlsoDisabled ? { disabled: true as const } : {}),
+    ...(isAside ? { asideUntil: rest.until } : {}),
+  };
   if (state === 'fenced') {
     return { host, provider, state, reason: fencedWords(entry, disabledReason), ...also, ...told };
   }

@@ -55,17 +55,21 @@ test('scheduler - of hosts that are disabled with their cell it is said that the
   const hosts: HostWords[] = [
     { host: 'a', ...withCell },
     { host: 'b', ...withCell },
-    { host: 'c', ...own },
+    { host: 'c', ...own, cell: 'c3' },
   ];
   const told = (count: number, ...more: HostWords[]) => survey(viewOf(...hosts, ...more), spec, count).advice;
   assert.equal(told(2), [{ code: 'cell-state', about: 'c1', hosts: 2, instances: 2 }]);
   assert.equal(told(1).map(words), [
     'if cell c1 were back in service, it would fit on 2 hosts',
-    'with c1/c, which is disabled, it would fit',
+    'with c3/c, which is disabled, it would fit',
   ]);
   assert.equal(told(3).map(words), [], 'enabling one thing is not enough');
   const together = told(3, { cell: 'c2', host: 'd' }).find(({ code }) => code === 'cell-state');
   assert.equal(together, { code: 'cell-state', about: 'c1', hosts: 3, instances: 3 });
+  const both = survey(viewOf({ host: 'a', ...withCell, ...own, disabled: true }), spec, 1).advice;
+  assert.equal(both, [], 'neither is enough where the host is disabled by itself, too');
+  const rests = survey(viewOf({ host: 'a', ...withCell, asideUntil: 2_000_000_000_000 }), spec, 1).advice;
+  assert.equal(rests, [], 'nor where it is set aside, too');
 });
 
 test('scheduler - those that only have to come back are named, and others with them where they are too few', () => {

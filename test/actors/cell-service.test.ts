@@ -50,9 +50,13 @@ test('service of a cell - out of service all of its hosts are told as disabled, 
   assert.equal(feedIn(joins), [[[['h3', 'disabled', why]], 'new switches']]);
   const list = sentOf(c1.on.tell({ type: 'list-hosts', ask: 1, limit: 9 }), 'hosts')[0]?.message.hosts ?? [];
   assert.equal(
-    list.map(({ withCell }) => withCell),
-    [true, undefined, true],
-    'those that are up when it is back',
+    list.map(({ withCell, disabled }) => [withCell, disabled]),
+    [
+      [true, undefined],
+      [true, true],
+      [true, undefined],
+    ],
+    'those that are up when it is back, and those that are not',
   );
   c1.survives();
 
@@ -98,6 +102,9 @@ test('service of a cell - hosts that are away or rest come back disabled, and on
     ['h3', 'disabled'],
     ['h4', 'disabled'],
   ]);
+  const [, resting] = sentOf(c1.on.tell({ type: 'list-hosts', ask: 1, limit: 9 }), 'hosts')[0]?.message.hosts ?? [];
+  assert.is(resting?.withCell, true);
+  assert.ok((resting?.asideUntil ?? 0) > c1.on.now, 'with its cell alone it would not be up');
   const why = 'its cell is out of service';
   const setHost = (host: string, enabled: boolean) => {
     const [answer] = sentOf(c1.on.tell({ type: 'set-host', ask: 1, host, enabled }), 'host-set');

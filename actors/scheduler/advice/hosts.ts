@@ -33,7 +33,11 @@ export function considerAway(
   const times = roomOn(adviser, adviser.spec, tree);
   if (times === 0) return;
   const { cell, state, disabled, withCell, until } = host;
-  if (withCell === true) return note(adviser, { advice: { code: 'cell-state', about: cell }, cost: 0.8 }, times, tree);
+  if (withCell === true) {
+    // Neither its cell nor the host itself is the one thing to change.
+    if (disabled === true || asideUntil !== undefined) return;
+    return note(adviser, { advice: { code: 'cell-state', about: cell }, cost: 0.8 }, times, tree);
+  }
   // Those that are set aside come back by themselves; the others need an operator.
   const cost = state === 'set-aside' ? 0.4 : 0.8;
   const change = { advice: { code: 'host-state' as const, about: state }, cost };

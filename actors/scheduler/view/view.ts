@@ -23,7 +23,7 @@ export interface ViewHost {
   readonly reason?: string | undefined;
   /** Whether it is disabled when it is back. */
   readonly disabled?: true | undefined;
-  /** Whether it is disabled with its cell alone. */
+  /** Whether it is disabled with its cell. */
   readonly withCell?: true | undefined;
   /** Until when it is set aside if it is back before that, ms since the epoch. */
   readonly asideUntil?: number | undefined;
