@@ -140,6 +140,8 @@ export const GroupHeld = Type.Object({
   state: Type.String(),
   /** It is disabled, too, when it is back. */
   disabled: Type.Optional(Type.Literal(true)),
+  /** It is disabled with its cell, and back with it. */
+  withCell: Type.Optional(Type.Literal(true)),
   /** Until when it is set aside if it is back before that, ms since the epoch. */
   asideUntil: Type.Optional(Type.Number()),
   /** How many of its instances hold it there. */

@@ -102,6 +102,8 @@ export const StoredDecision = Type.Object({
   ),
   /** `disabled` of `groupHeld`. */
   off: Type.Optional(Type.Literal(true)),
+  /** `withCell` of `groupHeld`. */
+  cell: Type.Optional(Type.Literal(true)),
   /** `asideUntil` of `groupHeld`. */
   rest: Type.Optional(Type.Number()),
   /** `freedBy` of `groupHeld`, where it is not both. */
@@ -316,11 +318,12 @@ function runsOutFields({ instances, of, hosts, classes, rules = [] }: Told<RunsO
 }
 
 function heldFields(told: Told<GroupHeld>): string[] {
-  const { group, cell, host, state, disabled, asideUntil, members, named, freedBy } = told;
+  const { group, cell, host, state, disabled, withCell, asideUntil, members, named, freedBy } = told;
   const held = `"held":${JSON.stringify([group, `${cell}/${host}`, state, members, named])}`;
   return [
     held,
     ...(disabled === true ? ['"off":true'] : []),
+    ...(withCell === true ? ['"cell":true'] : []),
     ...(asideUntil === undefined ? [] : [`"rest":${asideUntil}`]),
     ...(freedBy?.length === 1 ? [`"free":${JSON.stringify(freedBy)}`] : []),
   ];
@@ -438,12 +441,12 @@ function runsOutOf(out: StoredDecision['out'], byRules: StoredDecision['rules'])
 
 function heldOf(
   [group, where, state, members, named]: NonNullable<StoredDecision['held']>,
-  { free, off: disabled, rest: asideUntil }: StoredDecision,
+  { free, off: disabled, cell: withCell, rest: asideUntil }: StoredDecision,
 ): GroupHeld {
   // Of a later version nothing may be known of what frees it.
   const known = free?.filter((one) => one === 'host' || one === 'members') ?? [];
   const freedBy = known.length > 0 ? known : ['host' as const, 'members' as const];
-  return { group, ...placeOf(where), state, ...present({ disabled, asideUntil }), members, named, freedBy };
+  return { group, ...placeOf(where), state, ...present({ disabled, withCell, asideUntil }), members, named, freedBy };
 }
 
 function placeOf(text: string): { cell: string; host: string } {

@@ -489,6 +489,7 @@ test('scheduler - a record reads back as it was made, whatever the numbers and n
     ],
     groupHeld: {
       ...{ group: 'db', cell: 'c1', host: 'h1', state: 'set-aside', members: 7, named: ['db-0', 'db-1'] },
+      withCell: true,
       freedBy: ['members'],
     },
     onNamed: {

@@ -106,6 +106,15 @@ test('held groups - of a host that is down and was set aside it is said that it 
   assert.is(told?.asideUntil, 2_000_000);
 });
 
+test('held groups - of a host that is disabled with its cell it is said that the cell has to be put back', () => {
+  const on = held(2);
+  on.tellHost({ host: 'h1', state: 'disabled', reason: 'its cell is out of service', withCell: true });
+  const { reason, held: told } = failureOn(on, specOf(1));
+  const until = 'until cell c1 is back in service, or they are deleted';
+  assert.ok(reason.includes(`c1/h1, which is disabled, by db-0 and db-1, ${until}; `), reason);
+  assert.is(told?.withCell, true);
+});
+
 test('held groups - of many members some are named, the rest are counted', () => {
   const { reason, held: told } = failureOn(held(7), specOf(1));
   assert.match(reason, /, by db-0, db-1, db-2, db-3, db-4 and 2 more, until /);

@@ -43,9 +43,9 @@ export function groupHeld(
   const host = view.hosts.get(root);
   const members = toldOn(view.groups, group.id, root);
   if (host === undefined || host.state === 'up' || members === 0 || others.length > 0) return undefined;
-  const { cell, state, disabled } = host;
+  const { cell, state, disabled, withCell } = host;
   const asideUntil = restOf(view, host);
-  const place = { cell, host: host.host, state, ...present({ disabled, asideUntil }) };
+  const place = { cell, host: host.host, state, ...present({ disabled, withCell, asideUntil }) };
   return { group: nameOf(group), ...place, members, named: [], freedBy };
 }
 
@@ -78,15 +78,18 @@ export function membersTold(work: Work, { ask, members = [] }: Pick<Located, 'as
 
 /** `instance group 'db' is held on c1/h1, which is down, by db-0 and db-1, until that host is back, or is fenced and they are deleted`. */
 export function heldWords(held: GroupHeld): string {
-  const { group, cell, host, state, disabled, asideUntil, members: told, named, freedBy = ['host', 'members'] } = held;
+  const { group, cell, host, state, disabled, withCell, members: told, named, freedBy = ['host', 'members'] } = held;
+  const { asideUntil } = held;
   // Those that are named are told later than how many there are.
   const members = Math.max(told, named.length);
-  const where = `instance group '${group}' is held on ${cell}/${host}, which is ${state.replace('-', ' ')}${disabled === true ? ' and disabled' : ''}`;
+  const where = `instance group '${group}' is held on ${cell}/${host}, which is ${state.replace('-', ' ')}${disabled === true && state !== 'disabled' ? ' and disabled' : ''}`;
   const rested = asideUntil === undefined ? '' : ` (not before ${timeOfDay(asideUntil)}: it is set aside, too)`;
   const back = state === 'disabled' ? 'enabled' : disabled === true ? 'back and enabled' : `back${rested}`;
   const gone = members === 1 ? 'it is deleted' : 'they are deleted';
   const until = [
-    ...(freedBy.includes('host') ? [`that host is ${back}`] : []),
+    ...(freedBy.includes('host')
+      ? [withCell === true ? `cell ${cell} is back in service` : `that host is ${back}`]
+      : []),
     ...(freedBy.includes('members') ? [goneWords(state, freedBy.length === 1, gone)] : []),
   ];
   return `${where}, by ${membersWords(members, named)}, until ${until.join(', or ')}`;
