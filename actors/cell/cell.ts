@@ -170,7 +170,10 @@ export function cell(options: CellOptions): Actor<CellState, CellMessage, CellRe
       case 'remove-host':
         return removeHost(work, message, from);
       case 'set-cell':
-        return setCell(work, message, from);
+        setCell(work, message, from);
+        // What is told of its hosts tells it, too, where it has any.
+        if (state.hosts.size === 0) tellFeed(state, { hosts: [] }, turn);
+        return;
       case 'tree-withdrawn':
         return treeWithdrawn(work, message.root);
       case 'tree-kept':

@@ -80,6 +80,12 @@ test('service of a cell - out of service all of its hosts are told as disabled, 
   c1.survives();
 });
 
+test('service of a cell - of one without hosts it is told at once, too', () => {
+  const c1 = desk([]);
+  assert.equal(feedIn(set(c1, false, { reason: 'new switches' })), [[[], 'new switches']]);
+  assert.equal(feedIn(set(c1, true)), [[[], undefined]]);
+});
+
 test('service of a cell - why is told of very many hosts in messages that a server carries', () => {
   const hosts = Array.from({ length: 500 }, (_, n) => `h${n}`);
   const c1 = desk(hosts);
