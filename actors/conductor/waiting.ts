@@ -59,8 +59,7 @@ export function lineFor({ line, parked }: ConductorState, open: OpenRequest): Ad
  * has left unanswered before, which may have to leave it.
  */
 export function askWholeLine({ state, turn, patience }: Work): void {
-  const { line, following, again, window } = state;
-  if (line === null) return;
+  const { following, again, window } = state;
   const waiting = inOrder(state);
   // Where several come up one after the other, all is asked for as often within a moment.
   const isAlone = ({ unanswered, unansweredSince }: OpenRequest) =>
@@ -139,7 +138,6 @@ export function isHeldBack({ line, parked, following, requests }: ConductorState
 export function recoverLine(work: Work): void {
   const { state, turn } = work;
   if (state.line === null) return;
-  state.line.heardAt = null;
   for (const { request, open } of inOrder(state)) {
     state.unasked.delete(request);
     state.following.add(request);
@@ -148,16 +146,10 @@ export function recoverLine(work: Work): void {
 }
 
 /** One was asked for in vain where others wait, and another scheduler has answered: they wait there from now on. */
-export function leaveSilentLine(
-  work: Work,
-  request: string,
-  { inVain, repeats, waitUntil }: OpenRequest,
-  from: Address,
-): void {
+export function leaveSilentLine(work: Work, request: string, { inVain, repeats }: OpenRequest, from: Address): void {
   const { line } = work.state;
-  const isLeft =
-    waitUntil !== undefined && inVain > 0 && repeats >= ASKS_FOR_LINE && line !== null && isSilent(work, line);
-  if (!isLeft || line.scheduler === from) return;
+  const isLeft = inVain > 0 && repeats >= ASKS_FOR_LINE && line !== null && isSilent(work, line);
+  if (!isLeft) return;
   standInLine(work, from);
   follow(work, request);
 }
@@ -166,11 +158,11 @@ export function leaveSilentLine(
  * One who may wait was asked for in vain where others wait, who came before it: the first of them is asked for elsewhere, and
  * the others follow. Answers whether it is to be asked for after them.
  */
-export function givesWay(work: Work, request: string, { waitUntil, repeats, inVain }: OpenRequest): boolean {
+export function givesWay(work: Work, request: string, { repeats, inVain }: OpenRequest): boolean {
   const { state } = work;
   if (inVain === 0) return false;
   const { line } = state;
-  if (waitUntil === undefined || repeats !== ASKS_FOR_LINE || line === null || !isSilent(work, line)) return false;
+  if (repeats !== ASKS_FOR_LINE || line === null || !isSilent(work, line)) return false;
   const first = firstInLine(state);
   const open = first === null ? undefined : state.requests.get(first);
   if (first === null || open === undefined || first === request) return false;

@@ -106,6 +106,8 @@ test('waiting - a reason that tells less than the last one is not told in its pl
   first.tell({ type: 'parked', request: 'web', round, reason: 'brief', decision: '{}', brief: true }, 'scheduler/s');
   assert.is(viewOf(first, 'web')?.waiting?.reason, 'brief');
   first.now += 15_000;
+  first.tell({ type: 'parked', request: 'web', round, reason: 'briefer', decision: '{}', brief: true }, 'scheduler/s');
+  assert.is(viewOf(first, 'web')?.waiting?.reason, 'briefer', 'the later one of those that tell as little');
   parkedAs(first, 'web');
   assert.is(viewOf(first, 'web')?.waiting?.reason, 'none of 3 hosts');
 });
@@ -232,6 +234,57 @@ test('waiting - where several schedulers come up one after the other, all are as
   }
 });
 
+test('waiting - what tells of another scheduler while all are asked for makes nobody ask again once the first is answered', () => {
+  const on = bench(conductor({ ...OPTIONS, parkedAskMs: 3_600_000 }));
+  const waiting = ['first', 'second', 'third', 'fourth'];
+  parkAtOne(on, waiting);
+  on.now += 10_000;
+  const cameUp = (request: string) => selectsIn(on.tell({ type: 'wake', id: `request ${request}`, isEarly: true }));
+  assert.is(cameUp('fourth').length, waiting.length);
+  on.now += 20;
+  assert.equal(cameUp('third'), []);
+  for (const request of waiting.slice(0, 2)) parkedAs(on, request, 'full', 'scheduler/one');
+  assert.equal(on.pass(200).flatMap(selectsIn), []);
+});
+
+test('waiting - where a scheduler comes up after the first was answered, those that were asked for with it are asked for again', () => {
+  const on = bench(conductor({ ...OPTIONS, parkedAskMs: 3_600_000 }));
+  const waiting = ['first', 'second', 'third', 'fourth'];
+  parkAtOne(on, waiting);
+  on.now += 10_000;
+  const cameUp = (request: string) => selectsIn(on.tell({ type: 'wake', id: `request ${request}`, isEarly: true }));
+  const asked = cameUp('fourth');
+  assert.is(asked.length, waiting.length);
+  on.now += 10;
+  parkedAs(on, 'first', 'full', 'scheduler/one');
+  on.now += 600;
+  assert.equal(cameUp('third'), asked);
+});
+
+test('waiting - those that follow the first do so too where it is not known yet what comes of it, and it is asked for but once', () => {
+  const on = bench(conductor({ ...OPTIONS, parkedAskMs: 3_600_000 }));
+  parkAtOne(on, ['first', 'second', 'third']);
+  on.now += 10_000;
+  on.tell(buildOf('new', 7_200_000));
+  while (!on.pass(100).flatMap(selectsIn).includes('first of scheduler')) {}
+  const { round = 0 } = on.state.requests.get('first') ?? {};
+  assert.equal(selectsIn(on.tell({ type: 'selecting', request: 'first', round }, 'scheduler/two')), [
+    'second of scheduler/two',
+    'third of scheduler/two',
+  ]);
+});
+
+test('waiting - one that may not wait is asked for again at once when a scheduler comes up, though it was asked for just before', () => {
+  const on = bench(conductor({ ...OPTIONS, parkedAskMs: 3_600_000 }));
+  parkAtOne(on, ['first']);
+  on.now += 10_000;
+  const { waitMs: _, ...hasty } = buildOf('hasty');
+  on.tell(hasty);
+  on.now += 50;
+  const cameUp = selectsIn(on.tell({ type: 'wake', id: 'request hasty', isEarly: true }));
+  assert.ok(cameUp.includes('hasty of scheduler'), cameUp.join());
+});
+
 test('waiting - where the scheduler with whom they wait comes up just after another, all are asked for there though it answers new ones at once', () => {
   const on = bench(conductor({ ...OPTIONS, parkedAskMs: 3_600_000 }));
   const waiting = ['first', 'second', 'third', 'fourth'];
@@ -347,11 +400,14 @@ test('waiting - one that the scheduler of the line never comes to an end with wa
   const on = bench(conductor(OPTIONS));
   parkAtOne(on, ['first']);
   const asked = selectsIn(on.tell(buildOf('lost', 300_000)));
+  const elsewhere = new Set<string>();
   for (let step = 0; step < 100; step += 1) {
+    for (const one of asked) if (!one.endsWith(' of scheduler/one')) elsewhere.add(one);
     if (asked.splice(0).includes('lost of scheduler')) parkedAs(on, 'lost', 'full', 'scheduler/two');
     asked.push(...on.pass(100).flatMap(selectsIn));
     on.tell({ type: 'selecting', request: 'other', round: 1 }, 'scheduler/one');
   }
+  assert.equal([...elsewhere], ['lost of scheduler'], 'nobody else is asked for elsewhere');
   assert.is(viewOf(on, 'lost')?.waiting?.reason, 'full');
   assert.is(on.state.line?.scheduler, 'scheduler/one');
 });
@@ -423,6 +479,18 @@ test('waiting - where others have taken the room for which some stood in line, n
   assert.is(viewOf(on, 'two')?.state, 'requested', 'it has its place for good');
 });
 
+test('waiting - one that waits for room which it stood in line for before counts among those that wait', () => {
+  const on = desk();
+  for (const request of ['one', 'two', 'three']) {
+    on.tell(buildOf(request));
+    inLine(on, request);
+  }
+  for (const request of ['one', 'two']) parkedAs(on, request);
+  inLine(on, 'one');
+  parkedAs(on, 'three');
+  assert.match(viewOf(on, 'three')?.failure?.message ?? '', /^it cannot wait, as 2 requests do/);
+});
+
 test('waiting - one that stood in line when its conductor died is not turned away after that', () => {
   const on = desk();
   for (const request of ['one', 'two', 'three']) {
@@ -444,6 +512,139 @@ test('waiting - nobody answers at all where the first is asked for: whoever is n
   const elsewhere = asked.filter(({ to }) => to === 'scheduler').map(({ message }) => message.request);
   assert.is(elsewhere[0], 'first');
   assert.ok(elsewhere.includes('new'));
+  const ofNew = asked.filter(({ message }) => message.request === 'new').map(({ to }) => to);
+  assert.equal(ofNew.slice(0, 2), ['scheduler/one', 'scheduler'], 'and not again where nobody has answered');
+});
+
+test('waiting - nobody answers where the first is asked for: however many give way to it, it is asked for elsewhere once', () => {
+  const on = bench(conductor({ ...OPTIONS, parkedAskMs: 3_600_000 }));
+  parkAtOne(on, ['first']);
+  on.now += 10_000;
+  for (const request of ['b', 'c', 'd']) {
+    on.tell(buildOf(request, 7_200_000));
+    on.now += 20;
+  }
+  const asked: string[] = [];
+  while (!asked.includes('first of scheduler')) asked.push(...on.pass(10).flatMap(selectsIn));
+  asked.push(...on.pass(PATIENCE.firstMs / 2).flatMap(selectsIn));
+  assert.is(asked.filter((one) => one.startsWith('first')).length, 1);
+});
+
+test('waiting - where another one waits first once the first has a host, it is that one to which others give way', () => {
+  const on = bench(conductor({ ...OPTIONS, parkedAskMs: 3_600_000 }));
+  parkAtOne(on, ['first', 'second']);
+  /** Who is asked for elsewhere first, once somebody is asked for in vain where all wait. */
+  const goesAhead = (request: string) => {
+    on.now += 10_000;
+    on.tell(buildOf(request, 7_200_000));
+    for (;;) {
+      const elsewhere = on
+        .pass(10)
+        .flatMap(selectsIn)
+        .find((one) => one.endsWith(' of scheduler'));
+      if (elsewhere !== undefined) return elsewhere;
+    }
+  };
+  assert.is(goesAhead('new'), 'first of scheduler');
+  for (const request of ['first', 'new']) {
+    const round = on.state.requests.get(request)?.round ?? 0;
+    const selections = [{ instance: request, selection: selectionAt('h1'), alternates: [] }];
+    on.tell({ type: 'selected', request, round, selections } as unknown as ConductorMessage, 'scheduler/one');
+  }
+  assert.is(goesAhead('late'), 'second of scheduler');
+});
+
+test('waiting - where the first itself is asked for twice in vain, it is asked for elsewhere next and gives way to nobody', () => {
+  const on = bench(conductor(OPTIONS));
+  parkAtOne(on, ['first', 'second']);
+  const asked: { what: string; at: number }[] = [];
+  while (!asked.some(({ what }) => what === 'first of scheduler')) {
+    asked.push(...on.pass(100).flatMap((turned) => selectsIn(turned).map((what) => ({ what, at: on.now }))));
+  }
+  const [once, elsewhere] = asked.filter(({ what }) => what.startsWith('first'));
+  assert.is(once?.what, 'first of scheduler/one');
+  const tookMs = (elsewhere?.at ?? 0) - (once?.at ?? 0);
+  assert.ok(tookMs < 2 * PATIENCE.firstMs + 500, `after ${tookMs} ms`);
+});
+
+test('waiting - nobody answers where all wait, and a scheduler comes up: all are asked for wherever somebody is, in their order', () => {
+  const on = bench(conductor({ ...OPTIONS, parkedAskMs: 3_600_000 }));
+  const waiting = ['first', 'second', 'third'];
+  parkAtOne(on, waiting);
+  const cameUp = () => selectsIn(on.tell({ type: 'wake', id: 'request third', isEarly: true }));
+  const asked: string[] = [];
+  on.tell({ type: 'wake', id: 'request first' });
+  while (!asked.includes('first of scheduler')) asked.push(...on.pass(100).flatMap(selectsIn));
+  on.now += 300;
+  assert.equal(
+    cameUp(),
+    waiting.map((request) => `${request} of scheduler`),
+  );
+  // Nor is it otherwise where the first has only given way to one that is new.
+  const other = bench(conductor({ ...OPTIONS, parkedAskMs: 3_600_000 }));
+  parkAtOne(other, waiting);
+  other.now += 10_000;
+  other.tell(buildOf('new', 7_200_000));
+  while (!other.pass(100).flatMap(selectsIn).includes('first of scheduler')) {}
+  other.now += 300;
+  const then = selectsIn(other.tell({ type: 'wake', id: 'request third', isEarly: true }));
+  assert.equal(
+    then.filter((one) => !one.startsWith('new')),
+    waiting.map((request) => `${request} of scheduler`),
+  );
+});
+
+test('waiting - those that are answered where they wait are asked for there for as long as they are', () => {
+  const on = bench(conductor({ ...OPTIONS, requestedMs: 3_600_000 }));
+  on.tell(buildOf('web', 3_600_000));
+  parkedAs(on, 'web', 'full', 'scheduler/one');
+  for (let pace = 0; pace < 6; pace += 1) {
+    assert.equal(on.pass(20_000).flatMap(selectsIn)[0], 'web of scheduler/one', `after ${pace} answers`);
+    assert.not.ok(parkedAs(on, 'web', 'full', 'scheduler/one').records.length > 0, 'nothing new is recorded of that');
+  }
+});
+
+test('waiting - when nobody waits any more the next one waits with whoever answers, though others waited elsewhere', () => {
+  const on = bench(conductor(OPTIONS));
+  parkAtOne(on, ['gone']);
+  on.tell({ type: 'delete', ask: 8, instance: 'gone' });
+  assert.equal(selectsIn(on.tell(buildOf('new'))), ['new of scheduler']);
+  const turned = parkedAs(on, 'new', 'full', 'scheduler/two');
+  assert.equal([selectsIn(turned), sentOf(turned, 'withdraw')], [[], []]);
+  assert.is(viewOf(on, 'new')?.waiting?.reason, 'full');
+  // Nor does it wait for an answer from where others waited, after a crash.
+  on.tell({ type: 'delete', ask: 8, instance: 'new' });
+  const again = bench(conductor(OPTIONS), { at: on.now, entries: on.entries });
+  assert.equal(selectsIn(again.tell(buildOf('late'))), ['late of scheduler']);
+});
+
+test('waiting - a scheduler that says so of one that is gone, or of what was asked before, is heeded no more', () => {
+  const on = desk();
+  on.tell(buildOf('web'));
+  on.tell({ type: 'delete', ask: 8, instance: 'web' });
+  const late: ConductorMessage = { type: 'parked', request: 'web', round: 1, reason: 'full', decision: '{}' };
+  assert.equal(
+    sentOf(on.tell(late, 'scheduler/s'), 'withdraw').map(({ to, message }) => [to, message.request]),
+    [['scheduler/s', 'web']],
+  );
+  on.tell(buildOf('next'));
+  const { round = 0 } = on.state.requests.get('next') ?? {};
+  on.pass(10_000);
+  on.tell({ ...late, request: 'next', round }, 'scheduler/s');
+  assert.is(viewOf(on, 'next')?.waiting, undefined);
+});
+
+test('waiting - a scheduler is to hold a request for some times the pace at which it is asked for, and not beyond its time', () => {
+  const on = bench(conductor(OPTIONS));
+  const heldUntil = ({ sent }: { sent: readonly Sent[] }) => sentOf({ sent }, 'select')[0]?.message.expiresAt;
+  const until = on.now + 40_000;
+  assert.is(heldUntil(on.tell(buildOf('long', 3_600_000))), on.now + 4 * OPTIONS.parkedAskMs);
+  on.tell(buildOf('short', 40_000));
+  parkedAs(on, 'short');
+  const [again] = on.pass(20_000).filter((turned) => selectsIn(turned).some((one) => one.startsWith('short')));
+  assert.is(again === undefined ? undefined : heldUntil(again), until);
+  for (let n = 1; n < 4_000; n += 1) on.state.parked.add(`other${n}`);
+  assert.is(heldUntil(on.tell(buildOf('web', 3_600_000))), on.now + 4 * 4_000 * 5, 'many are asked for less often');
 });
 
 test('waiting - where no scheduler answers it waits for as long as it may, and not only as others look for hosts', () => {
@@ -509,6 +710,10 @@ test('waiting - of very many that wait after a crash only the first are asked fo
   assert.equal(selectsIn(again.first), of('scheduler/one', names.slice(0, 8)));
   const { waitMs: _, ...hasty } = buildOf('hasty');
   assert.equal(selectsIn(again.tell(hasty)), ['hasty of scheduler'], 'who does not wait is not held up by them');
+  const cameUp = recovered();
+  cameUp.now += 2_000;
+  const anew = selectsIn(cameUp.tell({ type: 'wake', id: 'request r5', isEarly: true }));
+  assert.equal(anew, of('scheduler/one', names.slice(0, 8)), 'nor are more when a scheduler comes up');
   const asked = selectsIn(parkedAs(again, 'r0', 'full', 'scheduler/one'));
   assert.ok(asked.length > LEAST / 2, `${asked.length} more`);
   assert.equal(asked, of('scheduler/one', names.slice(8, 8 + asked.length)));
@@ -590,6 +795,19 @@ for (const byMs of [3_600_000, -3_600_000]) {
     assert.match(viewOf(on, 'web')?.failure?.message ?? '', words);
   });
 }
+
+test('waiting - where the clock was set before a reason was heard, it is told how long that was before the end, and until when it waits', () => {
+  for (const byMs of [3_600_000, -3_600_000]) {
+    const on = desk();
+    on.tell(buildOf('web'));
+    on.pass(5_000);
+    on.setBack(byMs);
+    const [waits] = parkedAs(on, 'web').events;
+    assert.is(waits?.body.until, on.now + 295_000);
+    on.pass(295_000 + PATIENCE.firstMs);
+    assert.match(viewOf(on, 'web')?.failure?.message ?? '', /; as of 295 s before the end /);
+  }
+});
 
 test('waiting - by an owner whose clock is hours behind a request waits from then on for no longer than it may', () => {
   for (const isParked of [true, false]) {
@@ -746,6 +964,17 @@ test('waiting - begun anew, a shard has those without a host go by what the oper
   assert.equal(restored(renewing, stored(renewing, again.state)), stored(renewing, again.state));
   const unchanged = bench(renewing, { at: again.now, entries: again.entries });
   assert.not.ok(unchanged.first.records.some(({ type }) => type === 'conditions'));
+  for (const others of [{ where }, { tree: { notMemberOf: ['licensed'] } }]) {
+    const one = bench(conductor({ ...OPTIONS, conditionsNow: () => others }), {
+      at: again.now,
+      entries: again.entries,
+    });
+    const { spec, where: now } = one.state.requests.get('a') ?? {};
+    assert.equal(
+      [spec?.tree, now],
+      ['tree' in others ? others.tree : undefined, 'where' in others ? where : undefined],
+    );
+  }
   const lifted = bench(conductor({ ...OPTIONS, conditionsNow: () => ({}) }), { at: again.now, entries: again.entries });
   assert.equal(
     lifted.first.records.filter(({ type }) => type === 'conditions'),
