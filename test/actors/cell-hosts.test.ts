@@ -76,6 +76,31 @@ test('hosts - what is to be destroyed is asked for each time a host tells of it,
   assert.equal(tells('s2'), [['s2'], ['s2']], 'it is back');
 });
 
+test('hosts - what failed on one, what it had when it was met and since when it is as it is are stored with it', () => {
+  const { on, actor, fail, survives } = desk(['h1', 'h2'], { failuresBeforeAside: 9 });
+  const found = { instance: 'found', attempt: 1 };
+  on.tell(up('h3', 'life-1', [found]), 'compute/c1/h3');
+  fail('h1');
+  on.tell({ type: 'set-host', ask: 1, host: 'h2', enabled: false, reason: 'new disk' });
+  const hostsOf = ({ tell }: Pick<typeof on, 'tell'>) =>
+    sentOf(tell({ type: 'list-hosts', ask: 1, limit: 9 }), 'hosts')[0]?.message.hosts ?? [];
+  const [h1, , h3] = hostsOf(on);
+  assert.ok((h1?.failures?.weight ?? 0) > 0);
+  assert.is(h3?.foreign?.count, 1);
+  survives();
+  const again = bench({ ...actor, init: () => actor.restore([on.stored()]) }, { at: on.now });
+  assert.equal(
+    hostsOf(again).map(({ failures, foreign }) => [failures, foreign]),
+    hostsOf(on).map(({ failures, foreign }) => [failures, foreign]),
+  );
+  assert.equal(
+    [...again.state.hosts.values()].map(({ since }) => since),
+    [...on.state.hosts.values()].map(({ since }) => since),
+  );
+  const back = again.tell(up('h3', 'life-1', [found]), 'compute/c1/h3');
+  assert.equal(sentOf(back, 'destroy'), [], 'what is not of its ordering is not its to destroy');
+});
+
 // --- what operators say
 
 test('hosts - what an operator said and was held up on its way undoes nothing that was said since', () => {

@@ -48,9 +48,12 @@ test('service of a cell - out of service all of its hosts are told as disabled, 
   ]);
   const joins = c1.on.tell(up('h3'), 'compute/c1/h3');
   assert.equal(feedIn(joins), [[[['h3', 'disabled', why]], 'new switches']]);
-  const list = sentOf(c1.on.tell({ type: 'list-hosts', ask: 1, limit: 9 }), 'hosts')[0]?.message.hosts ?? [];
+  const offService = () => {
+    const [list] = sentOf(c1.on.tell({ type: 'list-hosts', ask: 1, limit: 9 }), 'hosts');
+    return list?.message.hosts.map(({ withCell, disabled }) => [withCell, disabled]);
+  };
   assert.equal(
-    list.map(({ withCell, disabled }) => [withCell, disabled]),
+    offService(),
     [
       [true, undefined],
       [true, true],
@@ -77,6 +80,7 @@ test('service of a cell - out of service all of its hosts are told as disabled, 
     ['h3', 'up', undefined],
   ];
   assert.equal(feedIn(enabled), [[back, undefined]]);
+  assert.equal(offService(), Array(3).fill([undefined, undefined]));
   c1.survives();
 });
 
@@ -124,6 +128,8 @@ test('service of a cell - hosts that are away or rest come back disabled, and on
   assert.equal(listed?.message.hosts[0]?.disabled, true);
   assert.match(listed?.message.hosts[0]?.reason ?? '', /, and is then disabled: its cell is out of service$/);
   set(c1, true);
+  const [then] = sentOf(c1.on.tell({ type: 'list-hosts', ask: 1, limit: 1 }), 'hosts');
+  assert.match(then?.message.hosts[0]?.reason ?? '', /; it comes back when its compute is started anew$/);
   assert.equal(listedIn(c1), [
     ['h1', 'fenced'],
     ['h2', 'set-aside'],
@@ -148,6 +154,7 @@ test('service of a cell - whoever asks for more about a host hears that it is di
     for (const type of ['fence-host', 'remove-host'] as const) {
       const [declined] = sentOf(c1.on.tell({ type, ask: 1, host }, 'gateway/g'), 'declined');
       assert.match(declined?.message.reason ?? '', /is disabled\b/);
+      if (type === 'fence-host') assert.match(declined?.message.reason ?? '', / after 15 s of silence$/);
     }
   }
   set(c1, true);
