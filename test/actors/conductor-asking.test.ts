@@ -234,8 +234,11 @@ test('conductor - nor is it where requests come seldom', () => {
 test('conductor - one that comes up while schedulers are asked by name is asked, under whatever name, though nothing waited', () => {
   const on = inVain();
   assert.is(askedFor(on, names(20, 22))[SCHEDULERS], undefined);
-  assert.ok(on.wakes.has(DOUBT_WAKE), 'it is to be told when one comes up');
+  const until = on.wakes.get(DOUBT_WAKE) ?? 0;
+  assert.ok(until > on.steady, 'it is to be told when one comes up');
+  on.now += 1_000;
   on.tellAll([{ message: { type: 'wake', id: DOUBT_WAKE, isEarly: true }, from: 'conductor/0' }]);
+  assert.ok((on.wakes.get(DOUBT_WAKE) ?? 0) > until, 'and of the next one, too');
   assert.equal(askedFor(on, names(22, 26)), { [SCHEDULERS]: 4 });
 });
 
