@@ -262,7 +262,7 @@ function refuseZones({ zones = [], avoidZones = [] }: PlacementRequest, aggregat
   }
   const { defaultZone } = aggregates;
   const position = defaultZone === undefined ? -1 : avoidZones.indexOf(defaultZone);
-  if (position < 0 || [...aggregates.zones.values()].some((ids) => ids.length > 0)) return;
+  if (position < 0 || aggregates.zones.size > 0) return;
   throw malformed(what, `avoidZones.${position}`, `is '${defaultZone}', the only zone`);
 }
 

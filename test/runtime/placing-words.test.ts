@@ -97,6 +97,9 @@ test('placing words - what is kept for requests that require some traits is clos
     ['gpu', 'licensed', 'mine'],
     'one of several traits is not required',
   );
+  const licensed = specOf({ resources, required: ['CUSTOM_OS', 'CUSTOM_LICENSE'] });
+  const { opened } = placingOf({}, { spec: licensed }, aggregates).where?.origins ?? {};
+  assert.equal(opened, [{ aggregate: 'licensed', traits: ['CUSTOM_OS', 'CUSTOM_LICENSE'] }]);
   const avoided = placingOf({ avoidAggregates: ['gpu'] }, { spec: NOTHING }, aggregates).where?.origins;
   const places = avoided?.reserved?.map(({ place }) => place);
   assert.equal([avoided?.avoidAggregates, avoided?.kept, places], [[0], [0], [1, 0, 2]]);
@@ -128,6 +131,8 @@ test('placing words - what a list has twice is meant, and told, once', () => {
   const doubled = Object.fromEntries(Object.entries(lists).map(([name, list]) => [name, [...list, ...list]]));
   const asking = { spec: NOTHING };
   assert.equal(placingOf(doubled, asking, aggregates), placingOf(lists, asking, aggregates));
+  const plain = { tree: { memberOf: [['fast']] } };
+  assert.equal(placingOf({ aggregates: ['fast', 'fast'] }, asking, aggregates), plain, 'and nothing that is plain');
 });
 
 test('placing words - what is wrong is told by where the caller has it, also behind what a list has twice', () => {
@@ -136,6 +141,7 @@ test('placing words - what is wrong is told by where the caller has it, also beh
     [{ zones: ['east', 'east', 'mars'] }, 'placement.zones.2'],
     [{ avoidZones: ['east', 'east', 'mars'] }, 'placement.avoidZones.2'],
     [{ cells: ['c2'], avoidCells: ['c1', 'c1', 'c2'] }, 'placement.avoidCells.2'],
+    [{ avoidCells: ['c2'], hosts: ['c1/h1', 'c2/h3'] }, 'placement.hosts.1'],
   ] as const;
   for (const [placement, field] of faults) {
     const make = () => placingOf(placement as object, { spec: NOTHING }, aggregatesOf(AGGREGATES, 'nova'));
@@ -260,6 +266,8 @@ test('placing words - the default zone is told of among others, and cannot be av
   assert.match(refused({ avoidZones: ['nova'] }, {}, 'nova') ?? '', /^placement.avoidZones.0: .*the only zone/);
   assert.match(refused({ zones: ['nova'] }, AGGREGATES) ?? '', /^placement.zones.0: .*zones are east, north, west$/);
   assert.match(refused({ zones: ['moon'] }, AGGREGATES, 'nova') ?? '', /zones are east, north, nova, west$/);
+  assert.match(refused({ zones: ['moon'] }, {}) ?? '', /, which is no zone: there are none$/);
+  assert.is(refused({ avoidZones: ['nova'] }, { e1: { zone: 'east' } }, 'nova'), null, 'there is another');
 });
 
 test('placing words - who asks for the default zone while it is the only one has asked for that, whatever zones come later', () => {
