@@ -3,8 +3,10 @@
 
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import type { RequestSpec } from '../../actors/messages/common.ts';
 import type { Decision } from '../../actors/messages/decision.ts';
 import type { InstanceView } from '../../actors/messages/gateway.ts';
+import type { Where } from '../../actors/messages/where.ts';
 import { present } from '../../actors/present.ts';
 import { aggregatesOf } from '../../runtime/aggregates.ts';
 import { lineOf } from '../../runtime/cli/perform-host.ts';
@@ -12,6 +14,7 @@ import { CellwrightError } from '../../runtime/errors.ts';
 import { adviceOnBuild, alternatesUntried } from '../../runtime/gateway/advice-on-builds.ts';
 import type { Asking } from '../../runtime/gateway/asking.ts';
 import { refusedWords, wordsOfExplanation } from '../../runtime/gateway/explanation-words.ts';
+import { placingOf } from '../../runtime/gateway/placing.ts';
 import { fitWords, whyNotWords } from '../../runtime/gateway/question-words.ts';
 import { questioningOf } from '../../runtime/gateway/questioning.ts';
 import { failureOf } from '../support/until.ts';
@@ -189,7 +192,8 @@ test('words - of hosts that a record names in its advice, as the home of a group
     { code: 'without-avoid-hosts', hosts: 2 },
   ];
   const groupHeld = { group: 'db', cell: 'c3', host: 'h4', state: 'down', members: 1, named: [] };
-  const room = { instances: 2, of: 5, hosts: 1, named: [{ cell: 'c4', host: 'h5', instances: 2 }] };
+  const roomy = ['h5', 'h15'].map((host) => ({ cell: 'c4', host, instances: 2 }));
+  const room = { instances: 4, of: 5, hosts: 2, named: roomy };
   const onNamed = {
     told: [
       {
@@ -221,7 +225,8 @@ test('words - of hosts that a record names in its advice, as the home of a group
   assert.is(await thenOf('h2'), 'c2 then: it was refused: host-set-aside');
   assert.is(await thenOf('h3'), 'c2 then: it was refused: host-disabled');
   assert.is(await thenOf('h4'), 'c3 then: it was refused: host-down');
-  assert.is(await thenOf('h5'), 'c4 then: it fitted, but it had room for 2 of 5 instances alone');
+  for (const host of ['h5', 'h15'])
+    assert.is(await thenOf(host), 'c4 then: it fitted, but it had room for 2 of 5 instances alone');
   const down = "c5 then: it was refused: host-down: host 'h6' is down, and more stood in its way";
   assert.is(await thenOf('h6'), down);
   const { then, words } = await whyNot({ id: 'web', host: 'h13' });
@@ -256,6 +261,153 @@ test('words - of a deleted instance the cell must be named as well, where there 
   assert.is(refused instanceof CellwrightError && refused.code, 'ambiguous');
   // Where no scheduler answers, what is on record is told all the same.
   assert.is((await whyNotBut('no-owner', { host: 'h1' })).cell, 'c1');
+});
+
+test('words - a host on record is gone only where its cell was heard of and has it no more, whoever named the cell', async () => {
+  const view = { instance: 'web', request: 'web', state: 'active', cell: 'c1', host: 'h2' };
+  const attempts = [{ attempt: 1, host: 'h1', outcome: 'build-failed', reason: 'no image' }];
+  const spec = { groups: [], groupPolicy: 'none' };
+  /** @param code What is said of the host in its cell, `field` telling whether it is the cell that nobody knows. */
+  const askAbout = (host: string, code: 'not-found' | 'no-owner', field: string, isKnown: boolean) => {
+    const cells: unknown[] = [];
+    const ask = (_to: string, { cell }: { cell?: string }) => {
+      cells.push(cell);
+      // Of one that is named alone nobody says whether its cell was heard of.
+      const isAlone = cell === undefined && code === 'not-found';
+      const told = { field: isAlone ? 'host' : field, retryable: code === 'no-owner' };
+      return Promise.reject(new CellwrightError(code, 'told', told));
+    };
+    const known = async () => ({
+      view: { ...view, attempts },
+      decision: null,
+      spec: isKnown ? spec : undefined,
+      where: undefined,
+    });
+    const { whyNot } = questioningOf({ asking: { ask }, known, aggregates: aggregatesOf(undefined) } as never);
+    return whyNot({ id: 'web', host }).then(
+      ({ hostGone }) => [hostGone, ...cells],
+      (error: CellwrightError) => [error.code, error.field, ...cells],
+    );
+  };
+  assert.equal(await askAbout('h1', 'not-found', 'host', true), [true, undefined, 'c1']);
+  assert.equal(await askAbout('h1', 'not-found', 'cell', true), ['not-found', 'host', undefined, 'c1']);
+  assert.equal(await askAbout('h1', 'not-found', 'cell', false), [undefined, undefined, 'c1']);
+  assert.equal(await askAbout('c1/h1', 'not-found', 'cell', false), [undefined, 'c1']);
+  assert.equal(await askAbout('c1/h1', 'not-found', 'host', true), [true, 'c1']);
+  // Where what it asked for is known, whoever compares is waited for; and of a host that no record has there is nothing to tell.
+  assert.equal(await askAbout('h1', 'no-owner', 'host', true), ['no-owner', 'host', undefined]);
+  assert.equal(await askAbout('h9', 'no-owner', 'host', false), ['no-owner', 'host', undefined]);
+  assert.equal(await askAbout('h9', 'not-found', 'host', true), ['not-found', 'host', undefined]);
+  assert.equal(await askAbout('c9/h1', 'not-found', 'host', true), ['not-found', 'host', 'c9'], 'nor of another cell');
+});
+
+test('words - why-not asks by what the operator says of zones now, and for the project of the instance', async () => {
+  const plain = { groups: [{ name: '', resources: { VCPU: 1 } }], groupPolicy: 'none' as const };
+  const then = aggregatesOf({ e1: { zone: 'east' } });
+  const now = aggregatesOf({ e1: { zone: 'east' }, e2: { zone: 'east' } });
+  const accepted = placingOf({ zones: ['east'], cells: ['c1'] }, { project: 'red', spec: plain }, then);
+  const asked: unknown[] = [];
+  const ask = async (_to: string, { spec, where, project }: { spec: RequestSpec; where?: Where; project?: string }) => {
+    asked.push(spec.tree, where?.cells, project);
+    return { standing: { cell: 'c1', host: 'h1', hosts: 1, fits: 1 } };
+  };
+  const known = async () => ({
+    view: { ...view, project: 'red' },
+    decision: null,
+    spec: { ...plain, ...present({ tree: accepted.tree }) },
+    where: accepted.where,
+  });
+  const { whyNot } = questioningOf({ asking: { ask }, known, aggregates: now } as never);
+  await whyNot({ id: 'web', host: 'h1' });
+  assert.equal(asked, [{ memberOf: [['e1', 'e2']] }, ['c1'], 'red']);
+});
+
+test('words - of hosts of one name in several cells it is said what the record has of each', async () => {
+  const weights = [weighing('c1', 0.9), weighing('c2', 0.8), { ...weighing('c1', 0.7), host: 'h3' }];
+  const refused = [
+    { code: 'exceeds-capacity', about: 'VCPU', hosts: 2, nearest: { cell: 'c1', host: 'h5', short: 1 } },
+    { code: 'exceeds-capacity', about: 'DISK_GB', hosts: 2, nearest: { cell: 'c1', host: 'h6', short: 2 } },
+  ];
+  const refusedClaims = [{ cell: 'c2', host: 'h2', code: 'capacity', message: 'taken' }];
+  const none = { narrowedBy: [], silentCells: [], advice: [], at: 0, scheduler: 's', hosts: 9, fits: 5 };
+  const decision = { ...none, weights, refused, refusedClaims, claimsRefused: 1, alternates: ['h2'] };
+  const attempts = [{ attempt: 1, host: 'h3', outcome: 'build-failed', reason: 'no image', mayRun: true }];
+  const thenOf = async (named: string, chosen: object | undefined, at: object = { host: 'h1' }) => {
+    const [cell = '', host = ''] = named.split('/');
+    const asking = { ask: async () => ({ standing: { cell, host, hosts: 9, fits: 9 } }) } as unknown as Asking;
+    const known = async () => ({
+      view: { ...view, attempts, ...at },
+      decision: { ...decision, ...present({ chosen }) },
+      spec: undefined,
+      where: undefined,
+    });
+    const { whyNot } = questioningOf({ asking, known, aggregates: aggregatesOf(undefined) } as never);
+    return whyNot({ id: 'web', host: named });
+  };
+  const chosen = { cell: 'c1', host: 'h1' };
+  const verdictOf = async (named: string) => {
+    const { then } = await thenOf(named, chosen);
+    return [then?.verdict, then?.code, then?.about, then?.message].filter((one) => one !== undefined).join(' ');
+  };
+  assert.is(await verdictOf('c1/h1'), 'chosen');
+  assert.is(await verdictOf('c2/h1'), 'runner-up');
+  assert.is(await verdictOf('c1/h2'), 'alternate');
+  assert.equal((await thenOf('c1/h2', chosen)).then, { verdict: 'alternate' }, 'what it weighed is not on record');
+  assert.is(await verdictOf('c2/h2'), 'claim-refused capacity taken');
+  assert.is(await verdictOf('c1/h3'), 'failed build-failed no image');
+  assert.is(await verdictOf('c2/h3'), 'not-recorded');
+  assert.is(await verdictOf('c3/h2'), 'not-recorded');
+  assert.is(await verdictOf('c1/h5'), 'refused exceeds-capacity VCPU');
+  assert.is(await verdictOf('c1/h6'), 'refused exceeds-capacity DISK_GB');
+  const { then: unplaced } = await thenOf('c2/h1', undefined);
+  assert.is(unplaced?.message, 'no host was taken: the claim of c2/h2 was refused with capacity');
+  assert.equal([unplaced?.weight, unplaced?.bestWeight, unplaced?.chosenWeight], [0.8, 0.9, undefined]);
+  // On the host where it is, nothing that came before may run beside it; and how it stands its cell alone tells.
+  const back = await thenOf('c1/h3', chosen, { host: 'h3' });
+  assert.equal([back.there, back.mayRun, back.silentCell], [true, undefined, undefined]);
+  const left = await thenOf('c1/h3', chosen);
+  assert.equal([left.there, left.mayRun], [false, true]);
+  const silent = await thenOf('c1/h3', chosen, { failure: { code: 'cell-silent', message: 'no word' } });
+  assert.equal([silent.there, silent.silentCell], [null, 'c1']);
+});
+
+test('words - the rule of a soft group tells why another was chosen only where it did', async () => {
+  const weights = [weighing('c1', 0.9), { ...weighing('c1', 0.8), host: 'h2' }, { ...weighing('c1', 0.8), host: 'h3' }];
+  const none = { narrowedBy: [], silentCells: [], advice: [], at: 0, scheduler: 's', hosts: 3, fits: 3 };
+  const taken = {
+    refused: [],
+    refusedClaims: [],
+    claimsRefused: 0,
+    alternates: [],
+    chosen: { cell: 'c1', host: 'h2' },
+  };
+  const membersOn = async (host: string, policy: string, members: readonly number[], more: object = {}) => {
+    const asking = { ask: async () => ({ standing: { cell: 'c1', host, hosts: 3, fits: 3 } }) } as unknown as Asking;
+    const decision = { ...none, ...taken, weights, group: { policy, members }, ...more };
+    const known = async () => ({ view: { ...view, host: 'h2' }, decision, spec: undefined, where: undefined });
+    const { whyNot } = questioningOf({ asking, known, aggregates: aggregatesOf(undefined) } as never);
+    const { then } = await whyNot({ id: 'web', host });
+    return [then?.members, then?.chosenMembers, then?.message];
+  };
+  const byWeight = [undefined, undefined, undefined];
+  assert.equal(await membersOn('h1', 'soft-affinity', [0, 1, 1]), [0, 1, undefined]);
+  assert.equal(await membersOn('h3', 'soft-affinity', [0, 1, 1]), byWeight);
+  assert.equal(await membersOn('h1', 'soft-affinity', [2, 1, 1]), byWeight);
+  assert.equal(await membersOn('h1', 'soft-anti-affinity', [1, 0, 0]), [1, 0, undefined]);
+  assert.equal(await membersOn('h3', 'soft-anti-affinity', [1, 0, 0]), byWeight);
+  assert.equal(await membersOn('h1', 'soft-anti-affinity', [0, 1, 1]), byWeight);
+  assert.equal(await membersOn('h1', 'soft-anti-affinity', []), byWeight);
+  const chosen = { cell: 'c2', host: 'h9' };
+  assert.equal(await membersOn('h1', 'soft-anti-affinity', [1, 0, 0], { chosen }), byWeight, 'it is none of these');
+  const where = { preferCells: ['c2'] };
+  const inAnother = [weights[0], { ...weights[1], cell: 'c2' }];
+  const preferred = { chosen: { cell: 'c2', host: 'h2' }, where, weights: inAnother };
+  assert.equal(await membersOn('h1', 'soft-affinity', [1, 1], preferred), [
+    undefined,
+    undefined,
+    'the request prefers cell c2',
+  ]);
+  assert.equal(await membersOn('h1', 'soft-affinity', [0, 1], preferred), [0, 1, undefined], 'its rule comes first');
 });
 
 test('words - of a request for several with room for some it is said where, the first few, and for how many there', () => {
@@ -860,6 +1012,8 @@ test('words - where hosts were hard to tell and no other fits, it is not said th
   assert.equal([enough.fit, enough.certain], [true, true]);
   const more = await fitOf(5, { fits: 1, times: 2, partly: true, refused: [full] });
   assert.equal([more.fit, more.certain], [false, false], 'hosts that fit were not counted to the end');
+  const counted = await fitOf(5, { fits: 1, times: 2, refused: [full] });
+  assert.equal([counted.fit, counted.certain], [false, true], 'all that fit were counted');
   const none = await fitOf(1, { fits: 0, times: 0, refused: [full] });
   assert.equal([none.fit, none.certain], [false, true]);
 });
