@@ -239,6 +239,34 @@ test('hosts - an operator who puts a host back ends its rest; one who disables i
   survives();
 });
 
+test('hosts - one that an operator has put back begins anew: its next rest is no longer than the first', () => {
+  const { on, fail, hostOf } = desk();
+  for (let n = 0; n < 5; n += 1) fail('h1');
+  on.tell({ type: 'set-host', ask: 1, host: 'h1', enabled: true });
+  for (let n = 0; n < 5; n += 1) fail('h1');
+  assert.is(hostOf('h1').until, on.now + 60_000);
+});
+
+test('hosts - to be silent for a while makes nobody forget how many builds have failed there, nor that it has rested', () => {
+  const { on, fail, silence, stateOf, hostOf } = desk();
+  const isHeard = () => on.tell({ type: 'alive', host: 'h1', incarnation: 'life-1' }, 'compute/c1/h1');
+  for (let n = 0; n < 4; n += 1) fail('h1');
+  silence('h1');
+  isHeard();
+  assert.is(stateOf('h1'), 'up');
+  fail('h1');
+  assert.is(stateOf('h1'), 'set-aside', 'five in a row');
+  silence('h1');
+  isHeard();
+  assert.is(stateOf('h1'), 'set-aside');
+  while (stateOf('h1') !== 'up') {
+    on.pass(1_000);
+    for (const host of ['h1', 'h2', 'h3', 'h4', 'h5']) on.tell({ type: 'alive', host, incarnation: 'life-1' });
+  }
+  fail('h1');
+  assert.equal([stateOf('h1'), hostOf('h1').until], ['set-aside', on.now + 120_000], 'it rests for the second time');
+});
+
 test('hosts - one that rests when its cell crashes comes back by its time', () => {
   const { on, fail, actor } = desk();
   for (const _ of [1, 2, 3, 4, 5]) fail('h1');

@@ -99,6 +99,21 @@ test('hosts - what failed on one, what it had when it was met and since when it 
   );
   const back = again.tell(up('h3', 'life-1', [found]), 'compute/c1/h3');
   assert.equal(sentOf(back, 'destroy'), [], 'what is not of its ordering is not its to destroy');
+  assert.match(h3?.reason ?? '', /^an instance runs there that cell 'c1' did not order/);
+});
+
+test('hosts - one that is back is asked at once for all that it has still to clear away, whatever it says that it has', () => {
+  for (const isNewLife of [true, false]) {
+    const { on, activate, silence } = desk(['h1', 'h2']);
+    activate('web', 'h1');
+    on.tell({ type: 'delete', instance: 'web' });
+    silence('h1');
+    const back = isNewLife ? comesUp(on, up('h1', 'life-2')) : on.tell(up('h1'), 'compute/c1/h1');
+    assert.equal(
+      sentOf(back, 'destroy').map(({ to, message }) => [to, message.instance]),
+      [['compute/c1/h1', 'web']],
+    );
+  }
 });
 
 // --- what operators say
@@ -178,6 +193,24 @@ test('hosts - none counts as silent, nor does a build time out, because the cloc
 });
 
 // --- fencing
+
+test('hosts - one that is fenced once more is told of without what it had to clear up the first time', () => {
+  const { on, silence, fence, hostOf, stateOf } = desk();
+  silence('h1');
+  fence('h1');
+  comesUp(on, up('h1', 'life-2', [{ instance: 'left', attempt: 1 }]));
+  assert.match(hostOf('h1').reason ?? '', / has left attempt 1: it comes back when they are destroyed$/);
+  const told = (attempt: number) => {
+    const word = comesUp(on, up('h1', 'life-2', [{ instance: 'left', attempt }]));
+    return sentOf(word, 'hosts-changed').map(({ message }) => message.hosts[0]?.reason?.match(/left attempt \d/)?.[0]);
+  };
+  assert.equal([told(1), told(2), told(2)], [[], ['left attempt 2'], []], 'who listens is told of what is new');
+  comesUp(on, up('h1', 'life-2'));
+  assert.is(stateOf('h1'), 'up');
+  silence('h1');
+  fence('h1');
+  assert.match(hostOf('h1').reason ?? '', /; it comes back when its compute is started anew$/);
+});
 
 test('hosts - what a compute answered before its host was fenced, and comes late, does not put it back into service', () => {
   const { on, silence, fence, stateOf } = desk();
