@@ -27,6 +27,10 @@ test('shards - a round of asking belongs to the scheduler that takes it first, a
   assert.equal(taking('s1'), ['take to scheduler/s1']);
   assert.equal(taking('s2'), []);
   assert.equal(taking('s1'), ['take to scheduler/s1'], 'whoever has it is told so again');
+  const before = on.wakes.get('request web') ?? 0;
+  on.now += 500;
+  taking('s1');
+  assert.ok((on.wakes.get('request web') ?? 0) >= before + 500, 'nobody else is asked while it is at it');
   const again = on.pass(2_000).find((turned) => sentOf(turned, 'select').length > 0);
   assert.is(sentOf(again ?? first, 'select')[0]?.message.round, 2);
   assert.equal(again?.records, [{ type: 'asked', request: 'web', round: 2 }]);
