@@ -7,9 +7,6 @@ import type { Awaiting, Selecting, Taking } from '../messages/conductor.ts';
 import { SCHEDULERS } from '../routing.ts';
 import { wakeId } from '../wakes.ts';
 import { BY_NAME_MOST_MS, ON_ITS_WAY_MS } from './known-schedulers.ts';
-import { failRequest, REQUEST_WAKE } from './requests.ts';
-import { nextRound } from './rounds.ts';
-import { type ConductorState, endOfRequest, type OpenRequest } from './state.ts';
 import {
   askWholeLine,
   givesWay,
@@ -19,9 +16,12 @@ import {
   leaveSilentLine,
   lineFor,
   standInLine,
-  waitedInVain,
-  waitsOf,
-} from './waiting.ts';
+  staysBehind,
+} from './line.ts';
+import { failRequest, REQUEST_WAKE } from './requests.ts';
+import { nextRound } from './rounds.ts';
+import { type ConductorState, endOfRequest, type OpenRequest } from './state.ts';
+import { waitedInVain, waitsOf } from './waiting.ts';
 import { timedOutBecause } from './words.ts';
 import type { Work } from './work.ts';
 
@@ -58,6 +58,7 @@ export function wakeRequest(work: Work, request: string, isEarly = false): void 
     }
     state.window.giveUp(request);
     noteComingUp(work, open.askedAt);
+    if (staysBehind(work, request, open)) return;
   } else if (open.unanswered > 0) {
     state.schedulers.askedInVain(request, open.askedAt, turn.steady);
     awaitSchedulers(work);
@@ -148,13 +149,10 @@ export function askSchedulers(work: Work): void {
 
 /** Those who wait where the first of them does, before any who came after them. */
 function* goingFirst(state: ConductorState): Generator<string> {
-  const { requests, following, unasked } = state;
+  const { following, unasked } = state;
   for (const request of following) {
-    const { line } = state;
     if (isHeldBack(state, request)) break;
-    // It may have gone there by itself meanwhile.
-    if (requests.get(request)?.latest?.scheduler === line?.scheduler) following.delete(request);
-    else yield request;
+    yield request;
   }
   for (const request of unasked) if (!isHeldBack(state, request)) yield request;
 }

@@ -35,13 +35,14 @@ import {
 import { perform, started } from './building.ts';
 import { DELETE_WAKE, deleteInCell, remove, removed } from './deleting.ts';
 import { goOnLikening, LIKE_WAKE, likeAsked } from './like-instances.ts';
+import { recoverLine } from './line.ts';
 import { RELEASE_WAKE, release, released } from './releasing.ts';
 import { type ConditionsNow, renewConditions } from './renewing.ts';
 import { build, REQUEST_WAKE, selected } from './requests.ts';
 import { type ConductorState, emptyConductor, endOfRequest } from './state.ts';
 import { restoreConductor, type StoredConductor, storeConductor } from './store.ts';
 import { explanationOf, viewOf } from './view.ts';
-import { noValidHost, parked, recoverLine } from './waiting.ts';
+import { noValidHost, parked } from './waiting.ts';
 import { askEnds, ended, WATCH_WAKE } from './watching.ts';
 import { commit, type Settings, type Work } from './work.ts';
 

@@ -131,9 +131,10 @@ export interface ConductorState {
   readonly withRoom: Set<string>;
   /**
    * The scheduler at which they wait, all at one: each knows who came first, and whose turn it is, only among those that
-   * wait with it. Null: it is not known. When it was heard last in this life is not recorded; null: it was not.
+   * wait with it. Null: it is not known. When it was heard last in this life is not recorded; null: it was not. Nor is
+   * whether it is lost: it was left for gone, and whoever answers has the line from then on.
    */
-  line: { readonly scheduler: Address; heardAt: SteadyTime | null } | null;
+  line: { readonly scheduler: Address; heardAt: SteadyTime | null; isLost: boolean } | null;
   /** Those that answer, whatever they were asked for; not recorded. */
   readonly schedulers: KnownSchedulers;
   /** The place in line of the request that was accepted last of those that may wait; follows from `requests`. */

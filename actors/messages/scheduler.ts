@@ -113,8 +113,8 @@ export const schedulerMessages = {
     round: Type.Integer({ minimum: 1 }),
     taker: Type.String({ maxLength: 128 }),
   }),
-  /** A request that is parked is not wanted any more. */
-  withdraw: message('withdraw', { request: Token }),
+  /** A request that is parked is not wanted any more; with a round: as far as it was parked in that one, or before. */
+  withdraw: message('withdraw', { request: Token, round: Type.Optional(Type.Integer({ minimum: 1 })) }),
   ...questionMessages,
   ...claimAnswers,
   /** Placement's answer to a recall: it holds nothing for the consumer. */

@@ -15,7 +15,7 @@ import { noteAll, noteRanked, noteStanding } from './decision.ts';
 import { NOT_FOUND_IN_TIME, REFUSED_THE_CLAIM, whyNone } from './explaining/explain.ts';
 import { fail } from './failing.ts';
 import { finish, tellNoMore } from './finishing.ts';
-import { mayHaveMissed } from './following.ts';
+import { isWarmingUp, mayHaveMissed } from './following.ts';
 import { gathersFirst, isRoomForAll, notesRoom, whyNotTried } from './gangs.ts';
 import { beginAgain, giveAllBack, triedTogether } from './giving-back.ts';
 import { conflictWords, GROUP_CONFLICT, mayHaveOtherRule } from './group-rules.ts';
@@ -100,6 +100,7 @@ function beginAll(work: Work, open: Open): void {
     open.machines.set(instance, snapshot);
     perform(work, open, instance, effects);
   }
+  if (work.state.unplaced.has(open.key) && isWarmingUp(work)) tellSelecting(work, open);
 }
 
 export function goOnBeginning(work: Work, key: string): void {
@@ -165,10 +166,7 @@ function tryBest(work: Work, open: Open, instance: string): boolean {
 
 export function rank(work: Work, open: Open, instance: string): void {
   if (open.locating !== null || open.failing) return;
-  if (work.state.isForming) {
-    work.state.unplaced.add(open.key);
-    return;
-  }
+  if (work.state.isForming) return void work.state.unplaced.add(open.key);
   if (open.otherRule === undefined && mayHaveOtherRule(work.state.view, open.asked.spec)) return locate(work, open);
   if (awaitsRanking(work, open)) return;
   if (mustRecall(work, open, instance)) {
@@ -186,10 +184,7 @@ export function rank(work: Work, open: Open, instance: string): void {
   }
   if (open.gathering !== null) return advance(work, open, instance, { type: 'NONE_FITS', reason: 'not tried yet' });
   if (tryBest(work, open, instance) || tryElsewhere(work, open, instance)) return;
-  if (mayHaveMissed(work)) {
-    work.state.unplaced.add(open.key);
-    return;
-  }
+  if (mayHaveMissed(work)) return void work.state.unplaced.add(open.key);
   if (awaitsSearch(work, open)) return;
   advance(work, open, instance, { type: 'NONE_FITS', reason: whyNone(work.state, open.request, countToPlace(open)) });
 }

@@ -146,10 +146,15 @@ export function mayHaveMissed(work: Work): boolean {
   return mayHaveMissedHosts(work) || untoldShards(work).length > 0;
 }
 
+/** Whether this scheduler has only just begun. */
+export function isWarmingUp({ state, turn, warmUpMs }: Pick<Work, 'state' | 'turn' | 'warmUpMs'>): boolean {
+  return turn.steady < state.startedAt + warmUpMs;
+}
+
 /** The same, as far as cells tell of hosts. */
 export function mayHaveMissedHosts({ state, turn, warmUpMs, silentMs }: Work): boolean {
   const { view, followers, startedAt } = state;
-  if (turn.steady < startedAt + warmUpMs) return true;
+  if (isWarmingUp({ state, turn, warmUpMs })) return true;
   for (const { of, complete, heardAt } of followers.values()) {
     if (!complete && of.cell !== undefined && turn.steady < heardAt + silentMs) return true;
   }
@@ -174,8 +179,9 @@ export function untoldShards({ state: { followers } }: Work): number[] {
  * Whether this scheduler, which has only just begun, does not know the whole fleet yet, so that it must not choose among
  * the part that it knows. It waits no longer than its warm-up: a cell may be away, and providers without hosts for good.
  */
-export function isForming({ state: { view, followers, startedAt }, turn, warmUpMs }: Work): boolean {
-  if (turn.steady >= startedAt + warmUpMs) return false;
+export function isForming({ state, turn, warmUpMs }: Work): boolean {
+  const { view, followers } = state;
+  if (!isWarmingUp({ state, turn, warmUpMs })) return false;
   for (const { complete } of followers.values()) if (!complete) return true;
   return lacksHosts(view);
 }

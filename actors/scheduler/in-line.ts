@@ -8,7 +8,7 @@ import type { Kind, Lot, Parked, Parking } from './state.ts';
 /** Of how many projects it is kept when they were served last: one of which that is long ago comes as soon as a new one. */
 const MAX_PROJECTS_KEPT = 10_000;
 
-export function placeInLine({ waits }: Select): number {
+export function placeInLine({ waits }: Pick<Select, 'waits'>): number {
   return waits?.since ?? 0;
 }
 

@@ -160,8 +160,10 @@ export function stepOut(work: Work, { key, asked }: Pick<Open, 'key' | 'asked'>)
   lot?.away.set(key, { place: placeInLine(asked), at: work.turn.steady });
 }
 
-/** Forgets a request that is not wanted any more. */
-export function withdraw(work: Work, key: string): void {
+/** Forgets a request that is not wanted any more, or not what was parked in that round or before. */
+export function withdraw(work: Work, key: string, round = Number.POSITIVE_INFINITY): void {
+  const parked = work.state.parking.byRequest.get(key);
+  if (parked === undefined || parked.asked.round > round) return;
   const lot = getOutOfLine(work.state.parking, key);
   if (lot !== undefined) dropEmpty(work, lot);
 }

@@ -6,8 +6,9 @@ import { rankedFor } from './awaited-ranking.ts';
 import { goOnBeginning, rank, recall } from './choosing.ts';
 import { claim } from './claiming.ts';
 import { membersTold } from './explaining/group-held.ts';
-import { isForming } from './following.ts';
+import { isForming, isWarmingUp } from './following.ts';
 import { sayUnclaims } from './giving-back.ts';
+import { placeInLine } from './in-line.ts';
 import { endLocating, learnLocated, locate } from './locating.ts';
 import { locatedForParked } from './parking-others.ts';
 import { locatedForQuestion } from './questioning.ts';
@@ -25,7 +26,7 @@ export function sayAgain(work: Work, key: string): void {
   open.repeats += 1;
   const unheard = shardsUnheard(work, open);
   // A second round would have to know from each shard that the first was granted nothing there.
-  if (state.isForming || state.awaitingRanking.has(key)) tellSelecting(work, open);
+  if (isWarmingUp(work) || state.awaitingRanking.has(key)) tellSelecting(work, open);
   // Of others' claims, too, some may not be answered for long: one that waits for them since before it was last said
   // again waits no longer.
   if (open.behind !== null && open.repeats > open.behind.repeats + 1) open.behind = { ...open.behind, upTo: 0 };
@@ -79,11 +80,15 @@ function goOnWithAll(work: Work, open: Open): void {
   }
 }
 
-/** Instances for which no host was known look again, now that more is. */
+/** Instances for which no host was known look again, now that more is: those that wait as they stand in line. */
 export function lookAgain(work: Work): void {
-  work.state.isForming &&= isForming(work);
-  if (work.state.isForming) return;
-  forEachIn(work, work.state.unplaced, (open, instance, value) => {
+  const { state } = work;
+  state.isForming &&= isForming(work);
+  if (state.isForming || state.unplaced.size === 0) return;
+  const placeOf = (key: string) => placeInLine(state.open.get(key)?.asked ?? {});
+  const inLine = [...state.unplaced].sort((one, other) => placeOf(one) - placeOf(other));
+  state.unplaced.clear();
+  forEachIn(work, new Set(inLine), (open, instance, value) => {
     if (value === 'ranking') rank(work, open, instance);
   });
 }

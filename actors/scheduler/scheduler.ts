@@ -151,7 +151,7 @@ export function scheduler(options: SchedulerOptions): Actor<SchedulerState, Sche
       case 'take':
         return taken(work, message, from);
       case 'withdraw':
-        return withdraw(work, requestKey(from, message.request));
+        return withdraw(work, requestKey(from, message.request), message.round);
       case 'fit':
         return fitAsked(work, message, from);
       case 'why-not':

@@ -5,6 +5,7 @@ import { waitMs } from '../builds.ts';
 import type { ProviderUsage } from '../messages/placement.ts';
 import { wakeId } from '../wakes.ts';
 import { emptyDraft } from './decision.ts';
+import { isWarmingUp } from './following.ts';
 import { awaitedOf } from './rounds.ts';
 import type { Open, SelectionSnapshot, Work } from './state.ts';
 import { promiseMember } from './view/groups-view.ts';
@@ -16,9 +17,11 @@ export const SELECT_WAKE = 'select';
 export const RIVALS_WAKE = 'rivals';
 
 /** Has what is not answered said again after a while. */
-export function armAgain({ turn, patience }: Work, open: Open): void {
-  const { key, repeats } = open;
-  turn.wakeAfter(wakeId(SELECT_WAKE, key), waitMs(patience, repeats, key), awaitedOf(open));
+export function armAgain(work: Work, open: Open): void {
+  const { turn, patience } = work;
+  // One that has just come up is heard as often as ever: it must not be taken for gone.
+  const repeats = isWarmingUp(work) ? 0 : open.repeats;
+  turn.wakeAfter(wakeId(SELECT_WAKE, open.key), waitMs(patience, repeats, open.key), awaitedOf(open));
 }
 
 export function openOf(work: Work, instance: string): Open | undefined {

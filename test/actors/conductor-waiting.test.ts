@@ -22,6 +22,12 @@ function buildOf(request: string, waitMs: number | undefined = 300_000, more: Pa
   return { type: 'build', ask: 7, request, count: 1, alternates: 2, spec, project: 'p', waitMs, ...more };
 }
 
+/** One that does not wait. */
+function atOnce(request: string): Build {
+  const { waitMs, ...build } = buildOf(request);
+  return build;
+}
+
 function parkedAs(on: Desk, request: string, reason = 'none of 3 hosts', by = 'scheduler/s') {
   const round = on.state.requests.get(request)?.round ?? 0;
   const message: ConductorMessage = { type: 'parked', request, round, reason, decision: '{}' };
@@ -144,7 +150,7 @@ test('waiting - who is accepted after the clock was set back comes after those t
 
 test('waiting - requests that wait do so at one scheduler, which alone knows who came first', () => {
   const on = bench(conductor(OPTIONS));
-  const { waitMs: _, ...hasty } = buildOf('hasty');
+  const hasty = atOnce('hasty');
   assert.equal(selectsIn(on.tell(buildOf('first'))), ['first of scheduler']);
   assert.equal(selectsIn(on.tell(buildOf('early'))), ['early of scheduler'], 'nobody waits yet');
   parkedAs(on, 'first', 'full', 'scheduler/one');
@@ -206,12 +212,102 @@ test('waiting - when the scheduler with whom they wait comes up anew, all are as
   );
   on.now += 1;
   assert.equal(cameUp('second'), [], 'it was told so before all were asked for, and heard it after');
-  // Yet another comes up, and the one where they wait has answered none of them.
+  // Yet another comes up: it may be the one where they wait as well.
   on.now += 2_000;
-  assert.is(cameUp('third')[0], 'first of scheduler', 'it was asked for twice in vain, and gives way');
   assert.equal(
-    selectsIn(parkedAs(on, 'first', 'full', 'scheduler/two')),
-    ['second', 'third', 'fourth'].map((request) => `${request} of scheduler/two`),
+    cameUp('third'),
+    waiting.map((request) => `${request} of scheduler/one`),
+    'one that was asked for in vain before, too, as nobody was answered since',
+  );
+});
+
+test('waiting - one that was left alone where others were answered is not asked for with all when a scheduler comes up', () => {
+  const on = bench(conductor({ ...OPTIONS, parkedAskMs: 3_600_000 }));
+  parkAtOne(on, ['first', 'second', 'third']);
+  on.now += 10_000;
+  on.tell({ type: 'wake', id: 'request second' });
+  on.now += 500;
+  on.tell({ type: 'wake', id: 'request third' });
+  parkedAs(on, 'third', 'full', 'scheduler/one');
+  on.now += 500;
+  assert.equal(selectsIn(on.tell({ type: 'wake', id: 'request second' })), ['second of scheduler']);
+  on.now += 500;
+  const cameUp = on.tell({ type: 'wake', id: 'request third', isEarly: true });
+  assert.equal(selectsIn(cameUp), ['first of scheduler/one', 'third of scheduler/one']);
+});
+
+test('waiting - nobody is there for long: the first is asked for wherever somebody is, and the others follow it there, before any who is new', () => {
+  const on = bench(conductor({ ...OPTIONS, parkedAskMs: 3_600_000 }));
+  const waiting = ['first', 'second', 'third'];
+  parkAtOne(on, waiting);
+  on.now += 10_000;
+  const cameUp = (request: string) => selectsIn(on.tell({ type: 'wake', id: `request ${request}`, isEarly: true }));
+  cameUp('third');
+  on.now += 1_000;
+  cameUp('third');
+  on.now += PATIENCE.firstMs;
+  assert.equal(cameUp('third'), ['first of scheduler']);
+  assert.equal([...cameUp('second'), ...cameUp('third')], [], 'they hear of it, and stay behind the first');
+  assert.equal(selectsIn(on.tell(buildOf('new', 7_200_000))), []);
+  assert.equal(selectsIn(on.tell(atOnce('hasty'))), ['hasty of scheduler'], 'it does not wait');
+  // Another comes up, while nobody has answered.
+  on.now += 1_000;
+  assert.equal(cameUp('first'), ['first of scheduler']);
+  // Whatever it answers, it is there.
+  const { round = 0 } = on.state.requests.get('first') ?? {};
+  assert.equal(selectsIn(on.tell({ type: 'selecting', request: 'first', round }, 'scheduler/two')), [
+    'second of scheduler/two',
+    'third of scheduler/two',
+    'new of scheduler/two',
+  ]);
+  assert.equal(selectsIn(parkedAs(on, 'second', 'full', 'scheduler/two')), [], 'none is asked for again');
+});
+
+test('waiting - nobody is there for long, and then the one is back where they wait: all are asked for there', () => {
+  const on = bench(conductor({ ...OPTIONS, parkedAskMs: 3_600_000 }));
+  parkAtOne(on, ['first', 'second', 'third']);
+  on.now += 10_000;
+  const cameUp = () => selectsIn(on.tell({ type: 'wake', id: 'request third', isEarly: true }));
+  cameUp();
+  on.now += 1_000;
+  cameUp();
+  on.now += PATIENCE.firstMs;
+  assert.equal(cameUp(), ['first of scheduler']);
+  assert.equal(selectsIn(parkedAs(on, 'first', 'full', 'scheduler/one')), [
+    'second of scheduler/one',
+    'third of scheduler/one',
+  ]);
+});
+
+test('waiting - what a scheduler has parked that was asked for elsewhere since is withdrawn there: it must not stand in two lines', () => {
+  const on = bench(conductor({ ...OPTIONS, parkedAskMs: 3_600_000 }));
+  parkAtOne(on, ['first', 'second']);
+  on.tell(buildOf('web', 7_200_000));
+  const { round = 0 } = on.state.requests.get('web') ?? {};
+  on.tell({ type: 'wake', id: 'request web' });
+  const late = on.tell({ type: 'parked', request: 'web', round, reason: 'full', decision: '{}' }, 'scheduler/two');
+  const withdraw = { to: 'scheduler/two', message: { type: 'withdraw', request: 'web', round } };
+  assert.equal(sentOf(late, 'withdraw'), [withdraw]);
+  assert.is(on.state.requests.get('web')?.parked, undefined);
+});
+
+test('waiting - the first is asked for elsewhere in vain once: by name next, and those who gave way do so once more', () => {
+  const on = bench(conductor({ ...OPTIONS, parkedAskMs: 3_600_000 }));
+  parkAtOne(on, ['first', 'second']);
+  on.tell(atOnce('hasty'));
+  on.now += 10_000;
+  on.tell(buildOf('new', 7_200_000));
+  const asked: string[] = [];
+  const until = (what: string) => {
+    while (!asked.includes(what)) asked.push(...on.pass(50).flatMap(selectsIn));
+  };
+  until('first of scheduler');
+  const { round = 0 } = on.state.requests.get('hasty') ?? {};
+  on.tell({ type: 'selecting', request: 'hasty', round }, 'scheduler/two');
+  until('first of scheduler/two');
+  assert.not.ok(
+    asked.some((one) => one === 'new of scheduler' || one === 'new of scheduler/two'),
+    asked.join(),
   );
 });
 
@@ -278,8 +374,7 @@ test('waiting - one that may not wait is asked for again at once when a schedule
   const on = bench(conductor({ ...OPTIONS, parkedAskMs: 3_600_000 }));
   parkAtOne(on, ['first']);
   on.now += 10_000;
-  const { waitMs: _, ...hasty } = buildOf('hasty');
-  on.tell(hasty);
+  on.tell(atOnce('hasty'));
   on.now += 50;
   const cameUp = selectsIn(on.tell({ type: 'wake', id: 'request hasty', isEarly: true }));
   assert.ok(cameUp.includes('hasty of scheduler'), cameUp.join());
@@ -330,8 +425,7 @@ test('waiting - where the scheduler with whom they wait has died and the first f
   assert.is(on.state.line?.scheduler, 'scheduler/two');
   for (const request of ['second', 'third']) parkedAs(on, request, 'full', 'scheduler/two');
   // Whoever has answered last is not where the others wait.
-  const { waitMs: _, ...hasty } = buildOf('hasty');
-  on.tell(hasty);
+  on.tell(atOnce('hasty'));
   on.tell(
     { type: 'selecting', request: 'hasty', round: on.state.requests.get('hasty')?.round ?? 0 },
     'scheduler/three',
@@ -567,7 +661,7 @@ test('waiting - where the first itself is asked for twice in vain, it is asked f
   assert.ok(tookMs < 2 * PATIENCE.firstMs + 500, `after ${tookMs} ms`);
 });
 
-test('waiting - nobody answers where all wait, and a scheduler comes up: all are asked for wherever somebody is, in their order', () => {
+test('waiting - nobody answers where all wait, the first was asked for elsewhere, and a scheduler comes up: it is asked for once more', () => {
   const on = bench(conductor({ ...OPTIONS, parkedAskMs: 3_600_000 }));
   const waiting = ['first', 'second', 'third'];
   parkAtOne(on, waiting);
@@ -576,10 +670,7 @@ test('waiting - nobody answers where all wait, and a scheduler comes up: all are
   on.tell({ type: 'wake', id: 'request first' });
   while (!asked.includes('first of scheduler')) asked.push(...on.pass(100).flatMap(selectsIn));
   on.now += 300;
-  assert.equal(
-    cameUp(),
-    waiting.map((request) => `${request} of scheduler`),
-  );
+  assert.equal(cameUp(), ['first of scheduler']);
   // Nor is it otherwise where the first has only given way to one that is new.
   const other = bench(conductor({ ...OPTIONS, parkedAskMs: 3_600_000 }));
   parkAtOne(other, waiting);
@@ -588,10 +679,7 @@ test('waiting - nobody answers where all wait, and a scheduler comes up: all are
   while (!other.pass(100).flatMap(selectsIn).includes('first of scheduler')) {}
   other.now += 300;
   const then = selectsIn(other.tell({ type: 'wake', id: 'request third', isEarly: true }));
-  assert.equal(
-    then.filter((one) => !one.startsWith('new')),
-    waiting.map((request) => `${request} of scheduler`),
-  );
+  assert.equal(then, ['first of scheduler']);
 });
 
 test('waiting - those that are answered where they wait are asked for there for as long as they are', () => {
@@ -693,7 +781,11 @@ test('waiting - after a crash those that wait are asked for where they waited, a
   const followed = parkedAs(again, 'first', 'full', 'scheduler/two');
   assert.equal(selectsIn(followed), ['second of scheduler/two', 'third of scheduler/two']);
   const later = bench(endless, { at: again.now, entries: [...on.entries, ...again.entries] });
-  assert.equal(later.state.line, { scheduler: 'scheduler/two', heardAt: null }, 'that it has moved is recorded too');
+  assert.equal(
+    later.state.line,
+    { scheduler: 'scheduler/two', heardAt: null, isLost: false },
+    'that it has moved is recorded too',
+  );
 });
 
 test('waiting - of very many that wait after a crash only the first are asked for until somebody answers, and none is forgotten', () => {
@@ -708,7 +800,7 @@ test('waiting - of very many that wait after a crash only the first are asked fo
   const recovered = () => bench(endless, { at: on.now + 1_000, entries: on.entries });
   const again = recovered();
   assert.equal(selectsIn(again.first), of('scheduler/one', names.slice(0, 8)));
-  const { waitMs: _, ...hasty } = buildOf('hasty');
+  const hasty = atOnce('hasty');
   assert.equal(selectsIn(again.tell(hasty)), ['hasty of scheduler'], 'who does not wait is not held up by them');
   const cameUp = recovered();
   cameUp.now += 2_000;

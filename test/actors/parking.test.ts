@@ -4,11 +4,13 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { RequestSpec } from '../../actors/messages/common.ts';
+import type { ProvidersChanged } from '../../actors/messages/placement.ts';
 import type { Filter } from '../../actors/scheduler/filters/filter.ts';
 import { metric } from '../../actors/scheduler/weighers/metric.ts';
 import { countingFilter } from '../support/counting.ts';
 import { schedulersOf, selectFor } from '../support/schedulers.ts';
-import { FOREVER, rig } from '../support/waiting.ts';
+import { sentOf } from '../support/turn.ts';
+import { comingUp, FOREVER, PATIENCE, rig, WARM_UP_MS } from '../support/waiting.ts';
 
 const test = suite('scheduler - waiting');
 
@@ -339,6 +341,48 @@ test('waiting - one that is withdrawn is not tried; one that is given up is drop
   all.release('rival-h1');
   assert.equal(all.placed(), ['here']);
   assert.is(all.on.state.parking.byRequest.size, 0);
+});
+
+test('waiting - what is withdrawn of a round leaves in line what was asked for in a later one', () => {
+  const all = rig('h1');
+  all.ask('web', { round: 2 });
+  all.hear({ type: 'withdraw', request: 'web', round: 1 }, 'conductor/0');
+  assert.is(all.on.state.parking.byRequest.size, 1);
+  all.hear({ type: 'withdraw', request: 'web', round: 2 }, 'conductor/0');
+  assert.is(all.on.state.parking.byRequest.size, 0);
+});
+
+test('waiting - a scheduler that has just come up says at once that it is at what it cannot place yet, and again and again', () => {
+  const all = comingUp('h1');
+  const said: number[] = [];
+  const since = all.on.now;
+  const heard = () => all.answers.filter(({ message }) => message.type === 'selecting').length;
+  all.ask('web');
+  assert.is(heard(), 1, 'nothing is known of hosts');
+  all.tellHosts();
+  while (all.on.now < since + WARM_UP_MS) {
+    const before = heard();
+    all.pass(50);
+    if (heard() > before) said.push(all.on.now - since);
+  }
+  const gaps = said.map((at, place) => at - (said[place - 1] ?? 0));
+  assert.ok(said.length >= 2 && Math.max(...gaps) <= PATIENCE.firstMs + 50, `after ${said}`);
+  all.pass(WARM_UP_MS);
+  assert.is(all.answersOf('parked').length, 1, 'and then why it waits');
+});
+
+test('waiting - those that are asked for before a scheduler knows any host get what is free in the order in which they came', () => {
+  const all = comingUp('h1');
+  const since = all.on.now;
+  for (const [place, request] of ['third', 'first', 'fourth', 'second'].entries()) {
+    all.ask(request, { since: since + ([3, 1, 4, 2][place] as number) });
+  }
+  const freed = all.shard.tell({ type: 'release', consumer: 'rival-h1', deleted: true });
+  for (const { message } of sentOf(freed, 'providers-changed')) all.hear(message as ProvidersChanged, 'placement/0');
+  all.tellHosts();
+  all.pass(WARM_UP_MS + 1_000);
+  for (const consumer of ['first', 'second', 'third']) all.release(consumer);
+  assert.equal(all.placed(), ['first', 'second', 'third', 'fourth']);
 });
 
 for (const byMs of [3_600_000, -3_600_000]) {

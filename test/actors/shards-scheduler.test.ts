@@ -7,7 +7,7 @@ import { unpackDecision } from '../../actors/messages/stored-decision.ts';
 import { everyPlacement, placementOf } from '../../actors/routing.ts';
 import { OUTWAITS_MS } from '../../actors/scheduler/rivals.ts';
 import { scheduler } from '../../actors/scheduler/scheduler.ts';
-import { bench, sentOf, told } from '../support/turn.ts';
+import { bench, sentOf, type Turned, told } from '../support/turn.ts';
 
 const test = suite('shards and a scheduler');
 
@@ -250,10 +250,10 @@ test('shards - a scheduler that does not know the whole fleet yet says that it i
     scheduler({ name: 's', incarnation: () => 's-1', placementShards: 3, warmUpMs: 2_500, patience: PATIENCE }),
   );
   const taker = sentOf(on.tell(selectOf(1), 'conductor/0'), 'taking')[0]?.message.taker ?? '';
-  on.tell({ type: 'take', request: 'web', round: 1, taker }, 'conductor/0');
-  const said = () =>
-    on.pass(1_250).flatMap((turned) => sentOf(turned, 'selecting').map(({ message }) => message.request));
-  assert.equal([said(), said()], [['web'], []]);
+  const saidIn = (...turned: Turned<unknown>[]) =>
+    turned.flatMap((one) => sentOf(one, 'selecting').map(({ message }) => message.request));
+  assert.equal(saidIn(on.tell({ type: 'take', request: 'web', round: 1, taker }, 'conductor/0')), ['web'], 'at once');
+  assert.equal([saidIn(...on.pass(1_200)), saidIn(...on.pass(1_200))], [['web'], ['web']]);
   on.pass(2_500);
   assert.is(on.state.isForming, false);
 });

@@ -6,13 +6,21 @@ import { placement } from '../../actors/placement/placement.ts';
 import { scheduler } from '../../actors/scheduler/scheduler.ts';
 import { bench, type Sent, sentOf } from './turn.ts';
 
-const WARM_UP_MS = 2_500;
+export const WARM_UP_MS = 2_500;
 export const PATIENCE = { firstMs: 1_000, mostMs: 4_000 };
 const SCHEDULER = 'scheduler/s';
 export const FOREVER = 100_000_000_000;
 
 /** A scheduler and a placement shard; hosts have 8 VCPU each, all taken by `rival-<host>` at first. */
 export function rig(...hosts: string[]) {
+  const all = comingUp(...hosts);
+  all.tellHosts();
+  all.pass(WARM_UP_MS + 1_000);
+  return all;
+}
+
+/** The same, before the scheduler has heard of any host. */
+export function comingUp(...hosts: string[]) {
   const shard = bench(placement({ shard: 0 }));
   const on = bench(scheduler({ name: 's', warmUpMs: WARM_UP_MS, patience: PATIENCE }));
   let outbox: Sent[] = [...on.first.sent];
@@ -97,10 +105,12 @@ export function rig(...hosts: string[]) {
     for (const answer of shard.tell({ type: 'put-tree', ask: 1, providers: tree }).sent) toScheduler(answer);
     take(host, `rival-${host}`, 8);
   }
-  const all = hosts.map((host) => ({ host, provider: `p-${host}`, state: 'up' as const }));
-  hear({ type: 'hosts-changed', cell: 'c1', epoch: 1, sequence: 1, hosts: all }, 'cell/c1');
-  settle();
-  pass(WARM_UP_MS + 1_000);
+
+  function tellHosts(): void {
+    const all = hosts.map((host) => ({ host, provider: `p-${host}`, state: 'up' as const }));
+    hear({ type: 'hosts-changed', cell: 'c1', epoch: 1, sequence: 1, hosts: all }, 'cell/c1');
+    settle();
+  }
 
   type Told = Partial<Select> & { vcpu?: number; project?: string; since?: number };
 
@@ -121,5 +131,5 @@ export function rig(...hosts: string[]) {
     sentOf({ sent: answers }, type).map(({ message }) => message);
   const placed = () => answersOf('selected').map(({ request }) => request);
   const heldBy = (consumer: string) => shard.state.consumers.holding.get(consumer)?.held ?? [];
-  return { on, shard, selectOf, ask, release, take, pass, hear, settle, answersOf, placed, heldBy, answers };
+  return { on, shard, tellHosts, selectOf, ask, release, take, pass, hear, settle, answersOf, placed, heldBy, answers };
 }
