@@ -16,6 +16,8 @@ export const REFUSAL_CODES = {
   'host-fenced': 'an operator has said that nothing runs there any more',
   'unknown-provider': 'placement has not told of it, or no longer has the provider',
   'no-inventory': 'it has none of the resource class `about`',
+  'not-on-one-provider':
+    'it has the resource class `about`, but on no provider that has all other classes that a group asks of one provider',
   'unit-constraint':
     'the amount of `about` is not one that min_unit, max_unit and step_size of its inventory allow; the nearest one that would do differs by `short`',
   'exceeds-capacity':

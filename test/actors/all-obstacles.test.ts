@@ -72,6 +72,16 @@ test('all that stands in the way - where a class is missing, a group that asks f
   assert.equal(toldOf({ groups }, device('node', 'CUSTOM_NIC', ['HW_NUMA_ROOT'])), ['no-inventory VGPU']);
 });
 
+test('all that stands in the way - of classes asked of one provider, one that the host lacks is told, or that none has both', () => {
+  const groups = [{ name: 'gpu', resources: { CUSTOM_NIC: 1, VGPU: 1 } }];
+  assert.equal(toldOf({ groups }, device('nic', 'CUSTOM_NIC')), ['no-inventory VGPU']);
+  assert.equal(toldOf({ groups }, device('nic', 'CUSTOM_NIC'), device('gpu', 'VGPU')), [
+    'not-on-one-provider CUSTOM_NIC',
+  ]);
+  const ofRoot = [{ name: 'gpu', resources: { VCPU: 1, VGPU: 1 } }];
+  assert.equal(toldOf({ groups: ofRoot }, device('gpu', 'VGPU')), ['not-on-one-provider VGPU']);
+});
+
 test('all that stands in the way - a trait that is named as a class is told as a trait', () => {
   const groups = [{ name: 'nic', resources: { CUSTOM_NIC: 1 }, required: ['CUSTOM_NIC'], forbidden: ['CUSTOM_SLOW'] }];
   assert.equal(toldOf({ groups }, device('nic', 'CUSTOM_NIC', ['CUSTOM_SLOW'])), [

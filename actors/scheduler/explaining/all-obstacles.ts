@@ -5,14 +5,13 @@ import { effort } from '../../fitting/effort.ts';
 import { fit } from '../../fitting/fit.ts';
 import { leftAfter, MAX_LOOKS_TO_COUNT, timesIn } from '../../fitting/fit-times.ts';
 import type { RequestSpec } from '../../messages/common.ts';
-import type { Refusal } from '../../messages/placement.ts';
 import type { Provider } from '../../placement/providers.ts';
 import { wishesOf } from '../advice/places.ts';
 import { type Asked, type Filter, type FilterRefusal, refusedBy } from '../filters/filter.ts';
 import { toldMisfitOfGroup } from '../group-rules.ts';
 import type { Obstacle } from '../ranking/census.ts';
 import { allFiltersFor, untold } from '../ranking/judging.ts';
-import { misfitOf } from '../ranking/misfit.ts';
+import { type Misfit, misfitOf } from '../ranking/misfit.ts';
 import type { Request } from '../request.ts';
 import type { HostFacts } from '../view/host-facts.ts';
 import { treeOf, type View, type ViewHost } from '../view/view.ts';
@@ -84,7 +83,7 @@ export function misfitsOf(asked: RequestSpec, has: readonly Provider[], count = 
   const endOfLooks = effort.looks + MAX_LOOKS_TO_COUNT;
   let spec = asked;
   let tree = has;
-  const lacking = (): Refusal | null => {
+  const lacking = (): Misfit | null => {
     if (fit(spec, tree) === null) return misfitOf(spec, tree);
     if (count === 1 || all.length === 0) return null;
     // What it lacks for one is out of the way: now it may lack something for the others.

@@ -10,8 +10,13 @@ import { fits, offUnitsBy, refusalOf, type Stock, shortWords, unitAllowed } from
 import type { Provider } from '../../placement/providers.ts';
 import { misfitOfAll, plainMisfitOfAll } from './misfit-together.ts';
 
+/** What placement would refuse a claim for, or what is only seen where all of a host is looked at. */
+export interface Misfit extends Omit<Refusal, 'code'> {
+  readonly code: Refusal['code'] | 'not-on-one-provider';
+}
+
 /** Why a request does not fit a tree: what stands in the way first, said of the provider that came nearest. */
-export function misfitOf(spec: RequestSpec, tree: readonly Provider[]): Refusal {
+export function misfitOf(spec: RequestSpec, tree: readonly Provider[]): Misfit {
   const alone = misfitOfOne(spec, tree);
   if (alone !== null) return inAll(alone, spec, tree);
   const { choices } = planOf(spec);
@@ -22,14 +27,14 @@ export function misfitOf(spec: RequestSpec, tree: readonly Provider[]): Refusal 
 }
 
 /** The same as far as it is seen at once. */
-export function plainMisfitOf(spec: RequestSpec, tree: readonly Provider[]): Refusal {
+export function plainMisfitOf(spec: RequestSpec, tree: readonly Provider[]): Misfit {
   const alone = misfitOfOne(spec, tree);
   if (alone !== null) return inAll(alone, spec, tree);
   return shortOfClass(spec, tree) ?? plainMisfitOfAll(spec, tree);
 }
 
 /** What the host does not meet, or a group that nothing could serve if it were alone. */
-function misfitOfOne(spec: RequestSpec, tree: readonly Provider[]): Refusal | null {
+function misfitOfOne(spec: RequestSpec, tree: readonly Provider[]): Misfit | null {
   const root = tree[0] as Provider;
   const ofRoot = asksOfRoot(spec) ? unmetByRoot(spec, root) : null;
   if (ofRoot !== null) return ofRoot;
@@ -40,9 +45,25 @@ function misfitOfOne(spec: RequestSpec, tree: readonly Provider[]): Refusal | nu
   }
   for (const kind of kinds) {
     const nearest = nearestTo(kind, tree);
-    if (nearest !== null) return misfitOfProvider(kind, nearest, root);
+    if (nearest !== null) return missingOf(kind, nearest, tree) ?? misfitOfProvider(kind, nearest, root);
   }
   return null;
+}
+
+/**
+ * A class that the nearest provider has none of: one that the host lacks altogether is told before one that another of its
+ * providers has, as that is only not where the group needs it.
+ */
+function missingOf({ group, demands }: Choice, nearest: Provider, tree: readonly Provider[]): Misfit | null {
+  const missing = demands.filter(({ resourceClass }) => !nearest.stocks.has(resourceClass));
+  const absent = missing.find(({ resourceClass }) => !tree.some(({ stocks }) => stocks.has(resourceClass)));
+  const { resourceClass, amount } = absent ?? missing[0] ?? {};
+  if (resourceClass === undefined || amount === undefined) return null;
+  const { spec } = tree[0] as Provider;
+  if (absent !== undefined) return refusalOf(spec, resourceClass, undefined, amount, 0);
+  const others = demands.map((one) => one.resourceClass).filter((one) => one !== resourceClass);
+  const message = `no provider of host '${spec.name}' has ${resourceClass} beside ${others.join(' and ')}, which group '${group.name}' asks of one`;
+  return { code: 'not-on-one-provider', message, provider: spec.id, resourceClass };
 }
 
 /**
@@ -148,7 +169,7 @@ function misfitOfFull(
 }
 
 /** A class of which all choices together ask for more than there is. */
-function shortOfClass(spec: RequestSpec, tree: readonly Provider[]): Refusal | null {
+function shortOfClass(spec: RequestSpec, tree: readonly Provider[]): Misfit | null {
   for (const resourceClass of planOf(spec).askers.keys()) {
     if (!isAskedTwice(spec, resourceClass)) continue;
     const lack = lackOf(resourceClass, spec, tree);
@@ -158,7 +179,7 @@ function shortOfClass(spec: RequestSpec, tree: readonly Provider[]): Refusal | n
 }
 
 /** What is said of a class when all choices that ask for it lack more of it than the one that was looked at. */
-function inAll(alone: Refusal, spec: RequestSpec, tree: readonly Provider[]): Refusal {
+function inAll(alone: Misfit, spec: RequestSpec, tree: readonly Provider[]): Misfit {
   const { code, short, resourceClass } = alone;
   if (short === undefined || resourceClass === undefined || !isAskedTwice(spec, resourceClass)) return alone;
   if (code === 'unit-constraint' && !isOfMaximum(alone, spec, tree)) return alone;
@@ -186,7 +207,7 @@ function barredFrom(resourceClass: string, spec: RequestSpec, tree: readonly Pro
 }
 
 /** Whether what is refused is too much of a class, rather than too little or between two steps. */
-function isOfMaximum({ provider, resourceClass = '' }: Refusal, spec: RequestSpec, tree: readonly Provider[]): boolean {
+function isOfMaximum({ provider, resourceClass = '' }: Misfit, spec: RequestSpec, tree: readonly Provider[]): boolean {
   const { min_unit = 1, step_size = 1 } =
     tree.find(({ spec: { id } }) => id === provider)?.stocks.get(resourceClass)?.inventory ?? {};
   const askers = planOf(spec).askers.get(resourceClass) ?? [];
@@ -263,7 +284,7 @@ function takenBeyond(stocks: ReadonlySet<Stock>): number {
   return only === undefined || stocks.size > 1 ? 0 : Math.max(0, only.used - Math.floor(only.capacity));
 }
 
-function shortTogether(code: Refusal['code'], resourceClass: string, lack: Lack, [root]: readonly Provider[]): Refusal {
+function shortTogether(code: Misfit['code'], resourceClass: string, lack: Lack, [root]: readonly Provider[]): Misfit {
   const { id, name } = (root as Provider).spec;
   const message = shortTogetherWords(code, resourceClass, lack, 'the groups', name);
   return { code, message, provider: id, resourceClass, short: lack.short };
@@ -271,7 +292,7 @@ function shortTogether(code: Refusal['code'], resourceClass: string, lack: Lack,
 
 /** @param askers Who ask for it together. */
 export function shortTogetherWords(
-  code: Refusal['code'],
+  code: Misfit['code'],
   resourceClass: string,
   { asked, free, short }: Lack,
   askers: string,
