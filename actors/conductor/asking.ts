@@ -121,9 +121,14 @@ export function noteEnd({ state, turn }: Work, { request, round }: Pick<Selectin
  * Whom to ask by name; undefined: whoever is next in the queue group. As the group may go on dealing to one that is cut off,
  * every other time that a request is asked for again it goes to one that has answered meanwhile, if there is one.
  */
-function byName({ state, turn }: Work, request: string, { repeats, askedAt }: OpenRequest): Address | undefined {
+function byName(
+  { state, turn }: Work,
+  request: string,
+  { repeats, askedAt, inVain }: OpenRequest,
+): Address | undefined {
   if (repeats === 0) return state.schedulers.insteadOfGroup(turn.steady);
-  return repeats % 2 === 1 ? state.schedulers.another(request, askedAt, turn.steady) : undefined;
+  const left = inVain > 0 ? state.line?.scheduler : undefined;
+  return repeats % 2 === 1 ? state.schedulers.another(request, askedAt, turn.steady, left) : undefined;
 }
 
 /**

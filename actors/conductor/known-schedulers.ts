@@ -113,9 +113,12 @@ export class KnownSchedulers {
     for (const known of this.#known.values()) if (known.heardAt <= askedAt) known.inVain += 1;
   }
 
-  /** Another than the one who was asked before: one that was heard after then, or whoever is the likeliest to be there. */
-  another(question: string, at: SteadyTime, now: SteadyTime): Address | undefined {
-    const before = this.#askedOf.get(question)?.scheduler;
+  /**
+   * Another than the one who was asked before: one that was heard after then, or whoever is the likeliest to be there.
+   * @param left Who was asked in vain before that, where it is not known whom the group dealt it to.
+   */
+  another(question: string, at: SteadyTime, now: SteadyTime, left?: Address): Address | undefined {
+    const before = this.#askedOf.get(question)?.scheduler ?? left;
     return this.#leastOwing(Math.max(at, this.#cameUpAt), before) ?? this.#likeliest(now, before);
   }
 

@@ -176,6 +176,8 @@ test('known schedulers - another is one that was heard since, or else last, and 
   assert.is(schedulers.another('q', NOW, NOW), 'c');
   assert.is(schedulers.another('other', NOW - 5, NOW), 'b');
   assert.is(schedulers.another('other', NOW, NOW), 'b');
+  assert.is(schedulers.another('other', NOW, NOW, 'b'), 'c', 'nor the one that was asked in vain before that');
+  assert.is(schedulers.another('q', NOW, NOW, 'c'), 'c');
   assert.is(asking('a').schedulers.another('q', NOW, NOW), 'a');
   assert.is(asking().schedulers.another('q', NOW, NOW), undefined);
 });
