@@ -311,6 +311,19 @@ test('waiting - the first is asked for elsewhere in vain once: by name next, and
   );
 });
 
+test('waiting - the first was asked for elsewhere in vain, and no other is known: it is not asked for where it was before', () => {
+  const on = bench(conductor({ ...OPTIONS, parkedAskMs: 3_600_000 }));
+  parkAtOne(on, ['first', 'second']);
+  on.now += 10_000;
+  on.tell(buildOf('new', 7_200_000));
+  const first: string[] = [];
+  while (first.length < 2) {
+    const asked = on.pass(50).flatMap(selectsIn);
+    first.push(...asked.filter((one) => one.startsWith('first')));
+  }
+  assert.equal(first, ['first of scheduler', 'first of scheduler']);
+});
+
 test('waiting - where several schedulers come up one after the other, all are asked for each time where they wait, until it answers', () => {
   for (const gapMs of [20, 150, 300]) {
     const on = bench(conductor({ ...OPTIONS, parkedAskMs: 3_600_000 }));
