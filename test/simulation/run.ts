@@ -3,6 +3,7 @@
 
 import type { Address } from '../../actors/actor.ts';
 import type { CellRecord } from '../../actors/cell/apply.ts';
+import type { AnyMessage } from '../../actors/messages/any.ts';
 import type { DriverMessage } from '../../actors/messages/compute.ts';
 import { computeAddress, driverAddress, SCHEDULERS } from '../../actors/routing.ts';
 import type { Clock } from '../../runtime/clock.ts';
@@ -20,7 +21,7 @@ import { simulatedJournals } from './journals.ts';
 import { type Life, type Seat, seatOf } from './lives.ts';
 import { type Letter, networkOf } from './network.ts';
 import { type Incident, type Plan, planOf } from './plan.ts';
-import { truthOf } from './truth.ts';
+import { type Truth, truthOf } from './truth.ts';
 import { kindOf, messageFault, watched } from './watching.ts';
 
 /** A safeguard taken away: what stands between the actors and the world, altered from outside. */
@@ -43,6 +44,19 @@ export interface RunOptions {
   readonly placementShards?: number;
   /** Changes the plan that the seed has drawn. */
   readonly planned?: (plan: Plan) => Plan;
+  /** What is done once all that was planned has come to its end, while the actors go on. */
+  readonly afterwards?: (running: Running) => Promise<void>;
+}
+
+/** A run that goes on. */
+export interface Running {
+  readonly truth: Truth;
+  seat(address: Address): Seat;
+  /** Sends a message, as a caller does, with a number of its own to `ask` by; comes back with its answer, or after 5 s. */
+  ask(to: Address, message: { readonly type: string }): Promise<AnyMessage | undefined>;
+  /** Goes on until something is so, or for so long, ms; answers whether it is. */
+  until(isSo: () => boolean, forMs: number): Promise<boolean>;
+  tell(line: string): void;
 }
 
 export interface RunResult {
@@ -69,6 +83,8 @@ const HEARD_OF = 0.8;
 /** A run that takes more steps goes round in circles. */
 const MAX_STEPS = 60_000;
 const STARTED_AT = 1_700_000_000_000;
+/** Callers who are planned number their questions from 1. */
+const ASKED_AFTERWARDS = 1_000_000;
 
 /** A stored state as text: rows stand in the order in which they were taken, which means nothing, and may come twice. */
 function inOrder(state: unknown): string {
@@ -186,9 +202,15 @@ export async function simulate(options: RunOptions): Promise<RunResult> {
     onRead: (said) => truth.changes.faultsOf(said).forEach(onFault),
   });
   const schedulers: Seat[] = [];
+  /** What is answered to those who ask afterwards. */
+  const answers = new Map<number, AnyMessage>();
 
   function deliver(letter: Letter): void {
-    if (letter.to === CALLERS) return callers.take(letter.message);
+    if (letter.to === CALLERS) {
+      const { ask } = letter.message as { ask?: number };
+      if (ask !== undefined && ask >= ASKED_AFTERWARDS) answers.set(ask, letter.message as AnyMessage);
+      return callers.take(letter.message);
+    }
     const seat =
       letter.to === SCHEDULERS
         ? schedulers[Math.floor(chance.of(`${letter.key} whom`) * schedulers.length)]
@@ -366,6 +388,29 @@ export async function simulate(options: RunOptions): Promise<RunResult> {
       return missing.length > 0 ? missing : disagreements(looked, seats.values(), isAsRecorded);
     });
     truth.placements.flatMap(sumFaults).forEach(onFault);
+  }
+  if (faults.length === 0) await options.afterwards?.(running());
+
+  function running(): Running {
+    let asks = ASKED_AFTERWARDS;
+    async function until(isSo: () => boolean, forMs: number): Promise<boolean> {
+      const last = clock.now() + forMs;
+      await advance(() => isSo() || clock.now() >= last);
+      return isSo();
+    }
+    return {
+      truth,
+      until,
+      seat: (address) => seats.get(address) as Seat,
+      tell: (line) => tell(() => line),
+      async ask(to, message) {
+        asks += 1;
+        const mine = asks;
+        network.send(CALLERS, to, { ...message, ask: mine } as AnyMessage);
+        await until(() => answers.has(mine), 5_000);
+        return answers.get(mine);
+      },
+    };
   }
 
   /**

@@ -1,0 +1,126 @@
+// Area: simulation, the order of those that wait. Schedulers die and come up, however they do: what comes free goes to whoever
+// came first.
+
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import type { ConductorState } from '../../actors/conductor/state.ts';
+import type { Plan } from './plan.ts';
+import { type Running, simulate } from './run.ts';
+
+const test = suite('simulation, the order of those that wait');
+
+const RUNS = 16;
+const WAITING = Array.from({ length: 12 }, (_, place) => `w${place}`);
+const CONDUCTOR = 'conductor/0';
+const SCHEDULERS = ['scheduler/s0', 'scheduler/s1', 'scheduler/s2'];
+const SPEC = { groups: [{ name: '', resources: { VCPU: 1 } }], groupPolicy: 'none' };
+/** How long schedulers are away, ms. */
+const AWAY_MS = [100, 500, 1_000, 2_000, 4_000, 8_000];
+/** How long after the first of several each comes up, ms. */
+const LATER_MS = [0, 150, 420, 900];
+
+/** One host that has room for one instance, and nothing happens by chance but how long messages take. */
+function calm(plan: Plan): Plan {
+  const weather = Object.fromEntries(
+    Object.keys(plan.weather).map((fault) => [fault, 0]),
+  ) as unknown as Plan['weather'];
+  return {
+    ...plan,
+    cells: ['quartz'],
+    hosts: [{ cell: 'quartz', host: 'q0', vcpu: 1, gpus: 0, fast: false }],
+    schedulers: SCHEDULERS.length,
+    placementShards: 1,
+    conductorShards: 1,
+    operations: [],
+    incidents: [],
+    awayAtFirst: [],
+    weather: { ...weather, slowMs: 1 },
+    healAt: 4_000,
+    maxMailbox: 1_000,
+    turnsEnd: 0,
+    skewMs: 0,
+    rememberMs: 120_000,
+  };
+}
+
+const at = <Item>(list: readonly Item[], place: number): Item => list[place % list.length] as Item;
+
+/** What befalls the schedulers in a run of this number. */
+type Befalls = (running: Running, number: number) => Promise<void>;
+
+function lineOf({ seat }: Running): string {
+  const state = seat(CONDUCTOR).last?.state as ConductorState | undefined;
+  return state?.line?.scheduler ?? '';
+}
+
+const BEFALLS: Readonly<Record<string, Befalls>> = {
+  async 'the one with the line dies'(running, number) {
+    running.seat(lineOf(running)).crash(at(AWAY_MS, number));
+  },
+  async 'the one with the line dies, and again as it comes up'(running, number) {
+    const line = lineOf(running);
+    running.seat(line).crash(at(AWAY_MS, number));
+    await running.until(() => false, at(AWAY_MS, number) + 300 + ((number * 97) % 1_500));
+    running.seat(line).crash(at([100, 500, 1_000], number));
+  },
+  async 'all die, and come up one after the other'(running, number) {
+    for (const [place, scheduler] of SCHEDULERS.entries()) {
+      running.seat(scheduler).crash(at(AWAY_MS, number) + at(LATER_MS, number * 7 + place * 3));
+    }
+  },
+};
+
+/** Who was served, one after the other, as each deletes its instance when it has it. */
+async function served(running: Running, number: number, befalls: Befalls): Promise<string[]> {
+  const { ask, until, truth } = running;
+  const isActive = (instance: string) =>
+    [...truth.cells.values()].some(({ instances }) => instances.get(instance)?.build.snapshot.value === 'active');
+  const build = (request: string, more: object = {}) =>
+    ask(CONDUCTOR, { type: 'build', request, count: 1, alternates: 0, spec: SPEC, project: 'p', ...more } as never);
+  const forMs = (ms: number) => until(() => false, ms);
+  await build('first');
+  await until(() => isActive('first'), 10_000);
+  for (const request of WAITING) {
+    await build(request, { waitMs: 3_600_000 });
+    await forMs(20);
+  }
+  await forMs(16_000 + number * 737);
+  await befalls(running, number);
+  await forMs((number * 531) % 9_000);
+  const order = ['first'];
+  for (const _ of WAITING) {
+    await ask(CONDUCTOR, { type: 'delete', instance: order.at(-1) } as never);
+    let next: string | undefined;
+    await until(() => {
+      next = WAITING.find((one) => !order.includes(one) && isActive(one));
+      return next !== undefined;
+    }, 90_000);
+    if (next === undefined) break;
+    order.push(next);
+    await forMs(100);
+  }
+  return order.slice(1);
+}
+
+for (const [what, befalls] of Object.entries(BEFALLS)) {
+  test(`order of waiting - ${what}: all are served, as they came`, async () => {
+    const disorders: string[] = [];
+    for (let number = 1; number <= RUNS; number += 1) {
+      let order: string[] = [];
+      const { faults } = await simulate({
+        seed: `order-${number}`,
+        planned: calm,
+        async afterwards(running) {
+          order = await served(running, number, befalls);
+        },
+      });
+      assert.equal(faults, []);
+      assert.equal([...order].sort(), [...WAITING].sort(), `run ${number}: each is served`);
+      if (order.join() !== WAITING.join()) disorders.push(`run ${number}: ${order}`);
+    }
+    // What comes free while the line moves may, rarely, go to a later one: the docs say so.
+    assert.ok(disorders.length <= 1, disorders.join('; '));
+  });
+}
+
+test.run();
