@@ -7,6 +7,7 @@ import { firstListed, howMany } from '../count-words.ts';
 export type AdviceCode =
   | 'less'
   | 'more'
+  | 'group-split'
   | 'without-resource'
   | 'when-empty'
   | 'when-built'
@@ -194,13 +195,15 @@ function changeWords(advice: Advice, till: (at: number) => string): string {
   const fits = `${who} would fit on ${instancesTogether !== undefined && hosts > 1 ? 'each of ' : ''}${least}${many}`;
   const others = about === '' ? 'other instances' : someOf(about.split(', '));
   const which = about === '' ? 'its instance group' : `instance group '${about}'`;
-  const of =
-    groups !== undefined ? ` in each of the groups ${someOf(groups)}` : group === '' ? '' : ` in group '${group}'`;
+  const whose = groups === undefined ? `group '${group}'` : `each of the groups ${someOf(groups)}`;
+  const of = groups === undefined && group === '' ? '' : ` in ${whose}`;
   switch (code) {
     case 'less':
       return `with ${from - to} ${about} less${of} (${to} instead of ${from}) ${fits}`;
     case 'more':
       return `with ${to} ${about}${of} instead of ${from} ${fits}`;
+    case 'group-split':
+      return `if ${about} of ${whose} were asked for in a group of its own, ${fits}`;
     case 'without-resource':
       return `if no ${about} were asked for${of}, ${fits}`;
     case 'when-empty':

@@ -67,6 +67,8 @@ export const REFUSAL_CODES = {
 export const ADVICE_CODES = {
   less: 'ask for less of a resource class: `to` instead of `from`',
   more: 'ask for more of a resource class, as its inventory insists: `to` instead of `from`',
+  'group-split':
+    'ask for the resource class of the named group in one of its own, so that another provider may give it: with the same `forbidden` and `memberOf`, and in the same lists of `sameSubtree`; what the group requires (`required`, `anyOf`) stays with its other classes',
   'without-resource':
     'do not ask for the resource class; of a named group that asks for nothing else, `without-group` is said',
   'when-built': 'wait until builds that are under way on the hosts have ended: ask again then, or let it wait (`wait`)',

@@ -30,7 +30,7 @@ import {
   serves,
   viewOfFleet,
 } from '../support/advice-oracle.ts';
-import { sweepAll, withoutGroup } from '../support/survey.ts';
+import { split, sweepAll, withoutGroup } from '../support/survey.ts';
 
 const test = suite('scheduler - explanations by chance');
 
@@ -129,9 +129,14 @@ function changesOf(asked: Asked, fleet: Fleet): Changed[] {
     const changed = withoutGroup(spec, name);
     const isNothing = changed.groups.every(({ resources }) => Object.keys(resources).length === 0);
     if (name !== '' && !isNothing) add({ code: 'without-group', group: name }, withSpec(changed));
+    const classes = Object.keys(group.resources);
     // Where it has one class it is left out as a whole.
-    if (name !== '' && Object.keys(group.resources).length === 1) continue;
-    for (const about of Object.keys(group.resources)) {
+    if (name !== '' && classes.length === 1) continue;
+    const { required = [], anyOf = [] } = group;
+    const isEither = classes.length === 2 && required.length === 0 && anyOf.length === 0;
+    for (const about of isEither ? classes.slice(1) : classes)
+      if (name !== '') add({ code: 'group-split', group: name, about }, withSpec(split(spec, [name], about)));
+    for (const about of classes) {
       const changed = withGroup(at, { resources: lacking(group.resources, about) });
       const isNothing = changed.spec.groups.every(({ resources }) => Object.keys(resources).length === 0);
       if (!isNothing) add({ code: 'without-resource', group: name, about }, changed);

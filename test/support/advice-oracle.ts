@@ -302,7 +302,8 @@ export function drawRequest(random: Random, { hosts }: Fleet): Asked {
     const resources: Record<string, number> = chance(0.6)
       ? { VGPU: random.integer(1, 4) }
       : { VCPU: random.integer(1, 6) };
-    groups.push({ name: `g${n}`, resources, ...conditions() });
+    const group = { name: `g${n}`, resources, ...conditions() };
+    groups.push({ ...group, resources: { ...resources, ...drawBeside(group, hosts) } });
   }
   const named = groups.filter(({ name }) => name !== '').map(({ name }) => name);
   const roots = hosts.map(({ nodes }) => (nodes[0] as Node).id);
@@ -347,6 +348,14 @@ export function drawRequest(random: Random, { hosts }: Fleet): Asked {
     ...(Object.keys(where).length === 0 ? {} : { where }),
     ...(Object.keys(near).length === 0 && far.length === 0 ? {} : { company: { ...near, far: new Set(far), farFrom } }),
   };
+}
+
+/** Other classes of a named group, now and then. */
+function drawBeside(group: ResourceGroup, hosts: Fleet['hosts']): Record<string, number> {
+  const random = seededRandom(`beside ${JSON.stringify([group, hosts])}`);
+  const others = ['VCPU', 'MEMORY_MB', 'VGPU'].filter((name) => group.resources[name] === undefined);
+  const some = others.filter(() => random.next() < 0.2);
+  return Object.fromEntries(some.map((name) => [name, random.integer(1, 4)]));
 }
 
 /** By a seed of its own, so that all else that is drawn stays as it is. */

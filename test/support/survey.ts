@@ -64,6 +64,21 @@ export function withoutGroup({ sameSubtree = [], ...spec }: RequestSpec, name: s
   return { ...spec, groups: spec.groups.filter((group) => group.name !== name), sameSubtree: lists };
 }
 
+/** The request with a class of groups asked for in one more group each, for which nothing is required. */
+export function split(spec: RequestSpec, names: readonly string[], about: string): RequestSpec {
+  const groups = spec.groups.flatMap((group) => {
+    if (!names.includes(group.name)) return [group];
+    const { required: _, anyOf: __, ...others } = group;
+    const { [about]: amount = 0, ...resources } = group.resources;
+    return [
+      { ...group, resources },
+      { ...others, name: `${group.name}-own`, resources: { [about]: amount } },
+    ];
+  });
+  const near = (name: string) => (names.includes(name) ? [name, `${name}-own`] : [name]);
+  return { ...spec, groups, sameSubtree: (spec.sameSubtree ?? []).map((list) => list.flatMap(near)) };
+}
+
 /** The request with what is advised done to it; undefined when it is not about the request. */
 export function applied(
   spec: RequestSpec,
@@ -71,6 +86,7 @@ export function applied(
 ): RequestSpec | undefined {
   if (code === 'without-isolation') return { ...spec, groupPolicy: 'none' };
   if (code === 'without-group') return withoutGroup(spec, name);
+  if (code === 'group-split') return split(spec, names ?? [name ?? ''], about);
   if (code === 'without-same-subtree') {
     const { sameSubtree = [] } = spec;
     const at = sameSubtree.findIndex((names) => names.join(', ') === about);

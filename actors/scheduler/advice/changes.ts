@@ -2,7 +2,7 @@
 // much it asks.
 
 import type { Advice } from '../../messages/advice.ts';
-import type { InstanceGroup, RequestSpec, ResourceGroup } from '../../messages/common.ts';
+import { type InstanceGroup, MAX_GROUPS, type RequestSpec, type ResourceGroup } from '../../messages/common.ts';
 import { nameOf, ruleOf } from '../../placement/groups.ts';
 import { present } from '../../present.ts';
 import { replaced } from './amounts.ts';
@@ -73,12 +73,14 @@ export function newChanges(spec: RequestSpec): Changes {
     const ofConditions = conditionsOf(spec, one);
     // One with a single condition is as good as left out without that.
     const mayGo = isNamed && (classes.length > 0 || ofConditions.length > 1);
-    return { ...one, ofConditions, ofResources: mayGo ? [...ofClasses, ...withoutGroup(spec, group)] : ofClasses };
+    const ofGroup = mayGo ? withoutGroup(spec, group) : [];
+    // What makes more groups of one takes longest to try.
+    return { ...one, ofConditions, ofResources: [...ofClasses, ...ofGroup, ...splitsOf(spec, one)] };
   });
   const ofAlike = alikeToChange(spec).map((all) => ({
     ...all,
     ofConditions: conditionsOf(spec, all),
-    ofResources: [],
+    ofResources: splitsOf(spec, all),
   }));
   return {
     ofGroups: [...ofGroups, ...ofAlike],
@@ -169,6 +171,39 @@ function conditionsOf(spec: RequestSpec, of: GroupToChange): ConditionOfGroup[] 
       conditionOf('without-member-of', ids.join(', '), { memberOf: [ids] }, { memberOf: others(memberOf, left) }),
     ),
   ];
+}
+
+/** A class of a named group in a group of its own: no provider may have it beside the others. */
+function splitsOf(spec: RequestSpec, of: GroupToChange): ChangeOfRequest[] {
+  const { required = [], anyOf = [], name, resources } = of.group;
+  const classes = Object.keys(resources);
+  const named = spec.groups.filter((one) => one.name !== '');
+  if (name === '' || classes.length < 2 || named.length + of.positions.length >= MAX_GROUPS) return [];
+  // Of two it makes no difference which, unless something is required that stays with the other.
+  const isEither = classes.length === 2 && required.length === 0 && anyOf.length === 0;
+  return (isEither ? classes.slice(1) : classes).map((about) => ({
+    advice: { code: 'group-split', about, ...toldOf(of) },
+    cost: 0.6 + (of.names === undefined ? 0 : COST_OF_SEVERAL),
+    changed: splitOff(spec, of, about),
+  }));
+}
+
+/**
+ * What is required stays with the other classes, as it may be what the provider of this one cannot have. What is forbidden,
+ * in which aggregates it must be, and with whom it shares a subtree, holds for both.
+ */
+function splitOff(spec: RequestSpec, of: GroupToChange, resourceClass: string): RequestSpec {
+  const taken = new Set(spec.groups.map(({ name }) => name));
+  const names = Array.from({ length: 2 * MAX_GROUPS }, (_, n) => `g${n}`).filter((name) => !taken.has(name));
+  const own = new Map<string, ResourceGroup>();
+  const rest = replaced(spec, of, ({ required: _, anyOf: __, ...group }) => {
+    const { [resourceClass]: amount = 0, ...resources } = group.resources;
+    own.set(group.name, { ...group, name: names[own.size] as string, resources: { [resourceClass]: amount } });
+    return { resources };
+  });
+  const near = (name: string) => [name, own.get(name)?.name].filter((one) => one !== undefined);
+  const sameSubtree = spec.sameSubtree?.map((list) => list.flatMap(near));
+  return { ...rest, groups: [...rest.groups, ...own.values()], ...present({ sameSubtree }) };
 }
 
 /** Null: nothing would be asked for. */
