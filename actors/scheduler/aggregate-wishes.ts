@@ -50,7 +50,9 @@ export function onAggregates(request: Request): OnAggregates | undefined {
   let asked = askedBy.get(request);
   if (asked === undefined) {
     const origins = request.where?.origins;
-    asked = origins === undefined ? tree : { ...tree, origins };
+    // Hosts are ranked by it: the names of those that a request names would make every ranking its own.
+    const { hosts: _, avoidHosts: __, ...ofAggregates } = origins ?? {};
+    asked = origins === undefined ? tree : { ...tree, origins: ofAggregates };
     askedBy.set(request, asked);
   }
   return asked;

@@ -165,6 +165,18 @@ test('ranking - what is picked is what a look at every host would pick, after wh
   );
 });
 
+test('ranking - requests that name hosts share one ranking also where aggregates are kept for others', () => {
+  const rankings = emptyRankings([], 's');
+  const view = viewOf(...HOSTS.map((host) => ({ host, cell: cellOf(host) })));
+  for (const host of HOSTS) {
+    const tree = { notMemberOf: ['a0', 'a1'], oneOf: [`p-${host}`] };
+    const origins = { kept: [0], avoidAggregates: [1], hosts: [`${cellOf(host)}/${host}`], avoidHosts: [`c9/${host}`] };
+    const picked = best({ rankings, view }, { spec: { ...specOf(1), tree }, where: { origins } }, NOBODY);
+    assert.is(picked?.host, host);
+  }
+  assert.is(rankings.shapes.size, 1);
+});
+
 test('ranking - a host is weighed once for requests that are alike, and again only when it changed', () => {
   const weighed: string[] = [];
   const counting: Weigher = {
