@@ -1,6 +1,7 @@
 // The lines of requests that wait: who asks for the same, in a project, in the order in which they came. A place in line is
 // kept while whoever has it is out of line for the moment.
 
+import { mapKey } from '../map-key.ts';
 import type { Select } from '../messages/scheduler.ts';
 import { dropFromLine, getOutOfLine, nextNumber, placeInLine } from './in-line.ts';
 import { namesOthers } from './locating.ts';
@@ -35,14 +36,14 @@ export function emptyParking(): Parking {
 }
 
 function lotKeyOf({ instances, spec, where, project }: Select): string {
-  return JSON.stringify([instances.length, spec, where, project]);
+  return mapKey(JSON.stringify([instances.length, spec, where, project]));
 }
 
 /** The same for lots that the same hosts have room for. Where a group counts, or other instances, each is of its own kind. */
 function kindKeyOf({ state: { rankings } }: Work, { asked: { instances, spec, where }, request }: Open): string | null {
   if (spec.instanceGroup !== undefined || namesOthers(spec)) return null;
   const alike = rankedAlike(rankings, request);
-  return alike === null ? null : JSON.stringify([alike, instances.length, spec, where]);
+  return alike === null ? null : mapKey(JSON.stringify([alike, instances.length, spec, where]));
 }
 
 /** Whether a request that has waited is looked at once more, for the last time. */

@@ -177,6 +177,22 @@ test('ranking - requests that name hosts share one ranking also where aggregates
   assert.is(rankings.shapes.size, 1);
 });
 
+test('ranking - what rankings are found by is short, however many aggregates a request must not be in', () => {
+  const rankings = emptyRankings([], 's');
+  const view = viewOf(...HOSTS.map((host) => ({ host, cell: cellOf(host) })));
+  const closed = Array.from({ length: 2_000 }, (_, n) => `kept-for-others-${n}`);
+  // They differ in one text of thousands, and then in an amount alone.
+  const lists = [closed, [...closed.slice(1), 'kept-for-others-x'], [...closed.slice(1), 'kept-for-others-y']];
+  for (const notMemberOf of lists) {
+    for (const vcpu of [1, 2]) best({ rankings, view }, { spec: { ...specOf(vcpu), tree: { notMemberOf } } }, NOBODY);
+  }
+  const { shapes, families, alone, searched } = rankings;
+  assert.is(families.size, lists.length);
+  for (const key of [shapes, families, alone, searched].flatMap((some) => [...some.keys()])) {
+    assert.ok(key.length < 100, `${key.length} characters`);
+  }
+});
+
 test('ranking - a host is weighed once for requests that are alike, and again only when it changed', () => {
   const weighed: string[] = [];
   const counting: Weigher = {

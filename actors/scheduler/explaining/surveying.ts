@@ -3,6 +3,7 @@
 // not much is spent on looking again and again at hosts that change meanwhile.
 
 import type { SteadyTime } from '../../actor.ts';
+import { mapKey } from '../../map-key.ts';
 import type { GroupHeld } from '../../messages/decision.ts';
 import { present } from '../../present.ts';
 import type { Request } from '../request.ts';
@@ -233,5 +234,5 @@ function wakeForNext(work: Work): void {
 /** The same for requests that ask for the same, as far as hosts are looked at by it. */
 function keyFor({ spec, where, project, company }: Request, count: number): string {
   const { near, far, nowhere } = company ?? {};
-  return JSON.stringify([count, spec, where, project, near && [...near], far && [...far], nowhere]);
+  return mapKey(JSON.stringify([count, spec, where, project, near && [...near], far && [...far], nowhere]));
 }

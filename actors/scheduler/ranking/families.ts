@@ -4,6 +4,7 @@
 // there are, make no difference to what a choice costs. Other hosts are looked at as usual.
 
 import type { Allocation } from '../../../machines/instance-build.ts';
+import { mapKey } from '../../map-key.ts';
 import type { RequestSpec, ResourceGroup } from '../../messages/common.ts';
 import type { Refusal } from '../../messages/placement.ts';
 import { asksOfRoot, unmet, unmetByRoot } from '../../placement/conditions.ts';
@@ -106,7 +107,7 @@ export function familyKeyOf(parts: Parts, ...others: readonly unknown[]): string
   const group = groupOf(parts);
   if (group === null) return undefined;
   const classes = Object.keys(group.resources).sort();
-  return JSON.stringify([{ ...parts.spec, groups: [{ ...group, resources: classes }] }, ...others]);
+  return mapKey(JSON.stringify([{ ...parts.spec, groups: [{ ...group, resources: classes }] }, ...others]));
 }
 
 export function newFamily(

@@ -4,6 +4,7 @@
 
 import { effort } from '../../fitting/effort.ts';
 import type { ServerPreference } from '../../fitting/offer.ts';
+import { mapKey } from '../../map-key.ts';
 import { ALWAYS } from '../filters/always.ts';
 import { type Asked, type Filter, filtersFor } from '../filters/filter.ts';
 import { type Request, rankedPart } from '../request.ts';
@@ -135,7 +136,7 @@ function askedBy({ filters: inUse, weighers: weighing, asked }: Rankings, reques
   const spec = rankedPart(request);
   const filters = filtersFor(inUse, request, false);
   const weighers = weighersFor(weighing, request);
-  const key = JSON.stringify([spec, ...partsOf({ filters, weighers })]);
+  const key = mapKey(JSON.stringify([spec, ...partsOf({ filters, weighers })]));
   const one = { key, spec, filters, weighers, late: filtersFor(inUse, request, true) };
   asked.set(request, one);
   return one;
