@@ -1,6 +1,7 @@
 // Requests that have no host yet when a shard begins anew: what the operator says of aggregates may have changed since they
 // were accepted, and those that wait may do so for weeks.
 
+import { mapKey } from '../map-key.ts';
 import { isSame } from '../same.ts';
 import type { Conditions, OpenRequest } from './state.ts';
 import { commit, type Work } from './work.ts';
@@ -17,10 +18,11 @@ export function renewConditions(work: Work, conditionsNow: ConditionsNow): void 
     // Of ten thousand, each with all that is kept for others, nearly all are as they were: nothing is written down to see that.
     const { tree, where } = conditions;
     if (isSame(tree, open.spec.tree) && isSame(where, open.where)) continue;
-    const key = JSON.stringify([tree, where]);
+    const key = mapKey(JSON.stringify([tree, where]));
     const one = changed.get(key);
-    if (one === undefined) changed.set(key, { requests: [request], conditions });
-    else one.requests.push(request);
+    // The key of a long text is no proof, and what is written here decides on which hosts a request may be.
+    if (one !== undefined && isSame(one.conditions, conditions)) one.requests.push(request);
+    else changed.set(one === undefined ? key : `${key} ${request}`, { requests: [request], conditions });
   }
   for (const { requests, conditions } of changed.values()) {
     commit(work, { type: 'conditions', requests, ...conditions });
