@@ -3,6 +3,7 @@
 
 import type { Attempt, Selection } from '../../machines/instance-build.ts';
 import type { BuildFacts, StoredBuild } from '../builds.ts';
+import { mapKey } from '../map-key.ts';
 import type { RequestSpec } from '../messages/common.ts';
 import { isSame } from '../same.ts';
 import type { Hosts } from './hosts.ts';
@@ -11,7 +12,7 @@ import type { Hosts } from './hosts.ts';
 const MAX_SPECS = 1_024;
 
 export interface Shared {
-  /** By their text; follows from `instances`, as far as it reaches. */
+  /** By their texts, as `mapKey` has them; follows from `instances`, as far as it reaches. */
   readonly specs: Map<string, RequestSpec>;
   /** The one that was met last, for builds of one request come one after the other; not recorded. */
   lastSpec: RequestSpec | null;
@@ -52,11 +53,12 @@ function specOf(state: Shared, { spec }: BuildFacts): RequestSpec {
 }
 
 function keptSpecOf({ specs }: Shared, spec: RequestSpec): RequestSpec {
-  const text = JSON.stringify(spec);
-  const known = specs.get(text);
-  if (known !== undefined) return known;
+  const key = mapKey(JSON.stringify(spec));
+  const known = specs.get(key);
+  // The key of a long text is no proof.
+  if (known !== undefined && isSame(known, spec)) return known;
   if (specs.size >= MAX_SPECS) specs.clear();
-  specs.set(text, spec);
+  specs.set(key, spec);
   return spec;
 }
 
