@@ -84,7 +84,7 @@ export function applyToConductor(
       for (const request of record.requests) setConditions(state, request, record);
       return [];
     case 'line':
-      state.line = { scheduler: record.scheduler, heardAt: null, isLost: false };
+      state.line = { scheduler: record.scheduler, heardAt: null, isLost: false, inVain: 0 };
       return [];
     case 'build-event': {
       const entry = changing(state, record.instance);

@@ -15,6 +15,7 @@ import {
   isHeldBack,
   leaveSilentLine,
   lineFor,
+  seekFurther,
   standInLine,
   staysBehind,
 } from './line.ts';
@@ -61,6 +62,7 @@ export function wakeRequest(work: Work, request: string, isEarly = false): void 
     if (staysBehind(work, request, open)) return;
   } else if (open.unanswered > 0) {
     state.schedulers.askedInVain(request, open.askedAt, turn.steady);
+    seekFurther(state, request);
     awaitSchedulers(work);
   }
   // It may have been left behind the window since it was to be asked for again.

@@ -15,7 +15,10 @@ const ASKS_FOR_LINE = 2;
 const GIVES_WAY = 2;
 /** How many of those that wait are asked for after a crash, until it is known whether somebody answers there. */
 const FIRST_AFTER_CRASH = 8;
-/** And while nobody knows where somebody is: the others go where the first of them is answered. */
+/**
+ * And while nobody knows where somebody is: the others go where the first of them is answered. With each question in vain there
+ * is one more: the first may be dealt to those that stand still again and again, or be answered by none.
+ */
 const FIRST_OF_LOST = 1;
 
 type Line = NonNullable<ConductorState['line']>;
@@ -68,6 +71,7 @@ function seekLine(work: Work, waiting: readonly Waiting[]): void {
   const { line, window, again, following } = work.state;
   if (line === null) return;
   line.heardAt = null;
+  if (!line.isLost) line.inVain = 0;
   line.isLost = true;
   for (const [place, { request, open }] of waiting.entries()) {
     open.repeats = 0;
@@ -94,6 +98,11 @@ export function staysBehind(work: Work, request: string, open: OpenRequest): boo
   const stays = work.state.following.has(request) && isHeldBack(work.state, request);
   if (stays) wakeAtEnd(work, request, open);
   return stays;
+}
+
+/** While nobody knows where somebody is, one of those that wait was asked for in vain. */
+export function seekFurther({ parked, line }: ConductorState, request: string): void {
+  if (line?.isLost === true && parked.has(request)) line.inVain += 1;
 }
 
 /** It was asked for with all that wait, and what wakes it was on its way by then: to ask again would be to ask elsewhere. */
@@ -140,6 +149,7 @@ export function standInLine(work: Work, scheduler: Address): void {
   if (state.line === null) return;
   state.line.heardAt = turn.steady;
   state.line.isLost = false;
+  state.line.inVain = 0;
 }
 
 /**
@@ -149,7 +159,7 @@ export function standInLine(work: Work, scheduler: Address): void {
 export function isHeldBack({ line, parked, following, requests }: ConductorState, request: string): boolean {
   if (line?.heardAt !== null || parked.size === 0) return false;
   if (!parked.has(request)) return requests.get(request)?.waitUntil !== undefined;
-  return parked.size - following.size >= (line.isLost ? FIRST_OF_LOST : FIRST_AFTER_CRASH);
+  return parked.size - following.size >= (line.isLost ? Math.max(FIRST_OF_LOST, line.inVain) : FIRST_AFTER_CRASH);
 }
 
 /** After a crash those that wait are asked for where they waited, in their order. */

@@ -132,9 +132,10 @@ export interface ConductorState {
   /**
    * The scheduler at which they wait, all at one: each knows who came first, and whose turn it is, only among those that
    * wait with it. Null: it is not known. When it was heard last in this life is not recorded; null: it was not. Nor is
-   * whether it is lost: it was left for gone, and whoever answers has the line from then on.
+   * whether it is lost: it was left for gone, and whoever answers has the line from then on; `inVain`: how often those that wait were asked for since,
+   * and nobody has answered.
    */
-  line: { readonly scheduler: Address; heardAt: SteadyTime | null; isLost: boolean } | null;
+  line: { readonly scheduler: Address; heardAt: SteadyTime | null; isLost: boolean; inVain: number } | null;
   /** Those that answer, whatever they were asked for; not recorded. */
   readonly schedulers: KnownSchedulers;
   /** The place in line of the request that was accepted last of those that may wait; follows from `requests`. */

@@ -30,7 +30,7 @@ export function storeConductor({ line, instances, requests }: ConductorState): S
 export function* restoreConductor(stored: StoredConductor): Generator<void, ConductorState> {
   const { line, instances, requests } = stored;
   const state = emptyConductor();
-  if (line !== undefined) state.line = { scheduler: line, heardAt: null, isLost: false };
+  if (line !== undefined) state.line = { scheduler: line, heardAt: null, isLost: false, inVain: 0 };
   const deleted: [string, number][] = [];
   yield* inSteps(instances, ([instance, stored]) => {
     if (state.instances.has(instance)) return;

@@ -263,6 +263,34 @@ test('waiting - nobody is there for long: the first is asked for wherever somebo
   assert.equal(selectsIn(parkedAs(on, 'second', 'full', 'scheduler/two')), [], 'none is asked for again');
 });
 
+test('waiting - nobody is there for long, and the first is answered by none: with each question in vain one more is asked for', () => {
+  const on = bench(conductor({ ...OPTIONS, parkedAskMs: 3_600_000 }));
+  const waiting = Array.from({ length: 12 }, (_, n) => `r${n}`);
+  parkAtOne(on, waiting);
+  on.now += 10_000;
+  const cameUp = () => selectsIn(on.tell({ type: 'wake', id: 'request r11', isEarly: true }));
+  cameUp();
+  on.now += 1_000;
+  cameUp();
+  on.now += PATIENCE.firstMs;
+  assert.equal(cameUp(), ['r0 of scheduler']);
+  // Others in the group stand still, and the question was dealt to one of them.
+  const firstAskedAgain = on.pass(2 * PATIENCE.firstMs).flatMap(selectsIn);
+  assert.equal(new Set(firstAskedAgain.map((one) => one.split(' ')[0])), new Set(['r0']));
+  const asked = new Set(
+    on.pass(15_000).flatMap(({ sent }) => sentOf({ sent }, 'select').map(({ message }) => message.request)),
+  );
+  assert.ok(asked.size >= 4, `of those that wait ${[...asked]} were asked for`);
+  assert.equal([...asked], waiting.slice(0, asked.size), 'in their order');
+  // One of them is answered: the others follow it, those that came before it, too.
+  const { round = 0 } = on.state.requests.get('r1') ?? {};
+  const then = selectsIn(on.tell({ type: 'selecting', request: 'r1', round }, 'scheduler/two'));
+  assert.equal(
+    then,
+    waiting.filter((one) => one !== 'r1').map((one) => `${one} of scheduler/two`),
+  );
+});
+
 test('waiting - nobody is there for long, and then the one is back where they wait: all are asked for there', () => {
   const on = bench(conductor({ ...OPTIONS, parkedAskMs: 3_600_000 }));
   parkAtOne(on, ['first', 'second', 'third']);
@@ -796,7 +824,7 @@ test('waiting - after a crash those that wait are asked for where they waited, a
   const later = bench(endless, { at: again.now, entries: [...on.entries, ...again.entries] });
   assert.equal(
     later.state.line,
-    { scheduler: 'scheduler/two', heardAt: null, isLost: false },
+    { scheduler: 'scheduler/two', heardAt: null, isLost: false, inVain: 0 },
     'that it has moved is recorded too',
   );
 });
