@@ -57,8 +57,12 @@ export function parked(work: Work, message: Parked, from: Address): void {
   const open = state.requests.get(request);
   // Placed, failed or deleted meanwhile, it has its turn in vain.
   if (open === undefined) return turn.send(from, { type: 'withdraw', request });
-  // Asked for elsewhere since, it must not have its turn in two lines.
-  if (open.round !== round) return turn.send(from, { type: 'withdraw', request, round });
+  if (open.round !== round) {
+    // Asked for elsewhere since, it must not have its turn in two lines; in this life it may not have been asked for yet.
+    const isWhereItWaits = open.round === 0 && state.line?.scheduler === from;
+    if (!isWhereItWaits) turn.send(from, { type: 'withdraw', request, round });
+    return;
+  }
   if (open.waitUntil === undefined) return;
   if (!joinLine(work, request, open, from)) return;
   // It has waited elsewhere before: there it is not wanted any more.

@@ -319,6 +319,24 @@ test('waiting - what a scheduler has parked that was asked for elsewhere since i
   assert.is(on.state.requests.get('web')?.parked, undefined);
 });
 
+test('waiting - what the scheduler of the line has parked for an earlier life of the shard stays in line until it is asked for', () => {
+  const endless = conductor({ ...OPTIONS, parkedAskMs: 3_600_000 });
+  const on = bench(endless);
+  const waiting = Array.from({ length: MOST_IN_TIME + 8 }, (_, n) => `r${n}`);
+  parkAtOne(on, waiting);
+  const last = waiting.at(-1) as string;
+  const { round = 0 } = on.state.requests.get(last) ?? {};
+  const again = bench(endless, { at: on.now, entries: on.entries });
+  const message: ConductorMessage = { type: 'parked', request: last, round, reason: 'full', decision: '{}' };
+  const late = again.tell(message, 'scheduler/one');
+  assert.not.ok(selectsIn(late).includes(`${last} of scheduler/one`), 'others come first');
+  assert.equal(sentOf(late, 'withdraw'), []);
+  const elsewhere = again.tell(message, 'scheduler/two');
+  assert.equal(sentOf(elsewhere, 'withdraw'), [
+    { to: 'scheduler/two', message: { type: 'withdraw', request: last, round } },
+  ]);
+});
+
 test('waiting - the first is asked for elsewhere in vain once: by name next, and those who gave way do so once more', () => {
   const on = bench(conductor({ ...OPTIONS, parkedAskMs: 3_600_000 }));
   parkAtOne(on, ['first', 'second']);
