@@ -48,8 +48,10 @@ export function askWholeLine(work: Work): void {
   const { line, following, again, window } = state;
   const waiting = inOrder(state);
   // Where several come up one after the other, all is asked for as often within a moment.
-  const isAlone = ({ repeats, unanswered, unansweredSince }: OpenRequest) =>
-    repeats >= ASKS_FOR_LINE || (unanswered >= ASKS_FOR_LINE && turn.steady - unansweredSince >= patience.firstMs);
+  const isLongSince = ({ unanswered, unansweredSince }: OpenRequest) =>
+    unanswered >= ASKS_FOR_LINE && turn.steady - unansweredSince >= patience.firstMs;
+  // Once it is answered, somebody is at it, however often it had to be asked for before.
+  const isAlone = (open: OpenRequest) => open.unanswered > 0 && (open.repeats >= ASKS_FOR_LINE || isLongSince(open));
   if (waiting[0] !== undefined && isAlone(waiting[0].open)) return seekLine(work, waiting);
   const heardAt = line?.heardAt ?? Number.NEGATIVE_INFINITY;
   for (const { request: one, open } of waiting) {

@@ -429,6 +429,22 @@ test('waiting - those that follow the first do so too where it is not known yet 
   ]);
 });
 
+test('waiting - where a scheduler comes up just after the first was answered elsewhere, the others go on following it there', () => {
+  const on = bench(conductor({ ...OPTIONS, parkedAskMs: 3_600_000 }));
+  parkAtOne(on, ['first', 'second', 'third']);
+  on.now += 10_000;
+  on.tell(buildOf('new', 7_200_000));
+  while (!on.pass(100).flatMap(selectsIn).includes('first of scheduler')) {}
+  const { round = 0 } = on.state.requests.get('first') ?? {};
+  on.tell({ type: 'selecting', request: 'first', round }, 'scheduler/two');
+  on.now += 600;
+  assert.equal(selectsIn(on.tell({ type: 'wake', id: 'request second', isEarly: true })), [
+    'first of scheduler/two',
+    'second of scheduler/two',
+    'third of scheduler/two',
+  ]);
+});
+
 test('waiting - one that may not wait is asked for again at once when a scheduler comes up, though it was asked for just before', () => {
   const on = bench(conductor({ ...OPTIONS, parkedAskMs: 3_600_000 }));
   parkAtOne(on, ['first']);
