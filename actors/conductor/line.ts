@@ -93,11 +93,11 @@ function wakeAtEnd(work: Work, request: string, open: OpenRequest): void {
 }
 
 /**
- * A scheduler has come up; but one that waits until it is known where somebody answers is asked for with the others. Answers
- * whether it does.
+ * A scheduler has come up; but one that is to be asked for with the others, in their order, is not asked for before. Answers
+ * whether it is.
  */
 export function staysBehind(work: Work, request: string, open: OpenRequest): boolean {
-  const stays = work.state.following.has(request) && isHeldBack(work.state, request);
+  const stays = work.state.following.has(request);
   if (stays) wakeAtEnd(work, request, open);
   return stays;
 }
@@ -135,12 +135,15 @@ function inOrder({ parked, requests }: ConductorState): Waiting[] {
 }
 
 /** Those that wait elsewhere go where one of them is answered now, in their order. */
-function follow({ state }: Work, answered: string): void {
+function follow(work: Work, answered: string): void {
+  const { state } = work;
   for (const { request, open } of inOrder(state)) {
     if (request === answered || open.latest?.scheduler === state.line?.scheduler) continue;
     open.repeats = 0;
     open.inVain = 0;
+    state.again.delete(request);
     state.following.add(request);
+    wakeAtEnd(work, request, open);
   }
 }
 

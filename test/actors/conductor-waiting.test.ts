@@ -445,6 +445,23 @@ test('waiting - where a scheduler comes up just after the first was answered els
   ]);
 });
 
+test('waiting - where more follow the first than are asked for at once, none whose time comes meanwhile goes before its turn', () => {
+  const on = bench(conductor({ ...OPTIONS, parkedAskMs: 15_000 }));
+  const waiting = Array.from({ length: MOST_IN_TIME + 100 }, (_, n) => `r${n}`);
+  parkAtOne(on, waiting);
+  on.now += 10_000;
+  on.tell(buildOf('new', 7_200_000));
+  while (!on.pass(100).flatMap(selectsIn).includes('r0 of scheduler')) {}
+  const { round = 0 } = on.state.requests.get('r0') ?? {};
+  const asked = selectsIn(on.tell({ type: 'selecting', request: 'r0', round }, 'scheduler/two'));
+  const later = waiting.filter((one) => one !== 'r0' && !asked.includes(`${one} of scheduler/two`));
+  assert.ok(later.length > LEAST);
+  const then = on.pass(12_000).flatMap(({ sent }) => sentOf({ sent }, 'select').map(({ message }) => message.request));
+  const following = [...new Set(then)].filter((one) => later.includes(one));
+  assert.ok(following.length > LEAST);
+  assert.equal(following, later.slice(0, following.length));
+});
+
 test('waiting - one that may not wait is asked for again at once when a scheduler comes up, though it was asked for just before', () => {
   const on = bench(conductor({ ...OPTIONS, parkedAskMs: 3_600_000 }));
   parkAtOne(on, ['first']);
