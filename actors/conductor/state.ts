@@ -132,8 +132,8 @@ export interface ConductorState {
   /**
    * The scheduler at which they wait, all at one: each knows who came first, and whose turn it is, only among those that
    * wait with it. Null: it is not known. When it was heard last in this life is not recorded; null: it was not. Nor is
-   * whether it is lost: it was left for gone, and whoever answers has the line from then on; `inVain`: how often those that wait were asked for since,
-   * and nobody has answered.
+   * whether it is lost: it was left for gone, and whoever answers has the line from then on; `inVain`: how often those that
+   * wait were asked for since, and nobody has answered.
    */
   line: { readonly scheduler: Address; heardAt: SteadyTime | null; isLost: boolean; inVain: number } | null;
   /** Those that answer, whatever they were asked for; not recorded. */
