@@ -14,7 +14,7 @@ import {
 import type { FailureCode } from '../messages/common.ts';
 import { withTree } from '../messages/where.ts';
 import { fingerprintsOf } from './fingerprint.ts';
-import { type Conditions, type ConductorState, type Entry, entryOf, TOLD_ACTIVE, UNASKED } from './state.ts';
+import { type Conditions, type ConductorState, type Entry, entryOf, lineAt, TOLD_ACTIVE, UNASKED } from './state.ts';
 
 export type ConductorRecord =
   | {
@@ -84,7 +84,7 @@ export function applyToConductor(
       for (const request of record.requests) setConditions(state, request, record);
       return [];
     case 'line':
-      state.line = { scheduler: record.scheduler, heardAt: null, isLost: false, inVain: 0 };
+      state.line = lineAt(record.scheduler);
       return [];
     case 'build-event': {
       const entry = changing(state, record.instance);

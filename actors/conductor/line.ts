@@ -6,7 +6,7 @@ import type { Address } from '../actor.ts';
 import { wakeId } from '../wakes.ts';
 import { ON_ITS_WAY_MS } from './known-schedulers.ts';
 import { REQUEST_WAKE } from './requests.ts';
-import { type ConductorState, endOfRequest, type OpenRequest } from './state.ts';
+import { type ConductorState, endOfRequest, type Line, type OpenRequest } from './state.ts';
 import { commit, type Work } from './work.ts';
 
 /** How often the scheduler with the line is asked, before any is. */
@@ -20,8 +20,6 @@ const FIRST_AFTER_CRASH = 8;
  * is one more: the first may be dealt to those that stand still again and again, or be answered by none.
  */
 const FIRST_OF_LOST = 1;
-
-type Line = NonNullable<ConductorState['line']>;
 
 interface Waiting {
   readonly request: string;
@@ -73,7 +71,6 @@ function seekLine(work: Work, waiting: readonly Waiting[]): void {
   const { line, window, again, following } = work.state;
   if (line === null) return;
   line.heardAt = null;
-  if (!line.isLost) line.inVain = 0;
   line.isLost = true;
   for (const [place, { request, open }] of waiting.entries()) {
     open.repeats = 0;
@@ -104,7 +101,7 @@ export function staysBehind(work: Work, request: string, open: OpenRequest): boo
 
 /** While nobody knows where somebody is, one of those that wait was asked for in vain. */
 export function seekFurther({ parked, line }: ConductorState, request: string): void {
-  if (line?.isLost === true && parked.has(request)) line.inVain += 1;
+  if (line?.isLost === true && parked.has(request)) line.soughtInVain += 1;
 }
 
 /** It was asked for with all that wait, and what wakes it was on its way by then: to ask again would be to ask elsewhere. */
@@ -154,7 +151,7 @@ export function standInLine(work: Work, scheduler: Address): void {
   if (state.line === null) return;
   state.line.heardAt = turn.steady;
   state.line.isLost = false;
-  state.line.inVain = 0;
+  state.line.soughtInVain = 0;
 }
 
 /**
@@ -164,7 +161,7 @@ export function standInLine(work: Work, scheduler: Address): void {
 export function isHeldBack({ line, parked, following, requests }: ConductorState, request: string): boolean {
   if (line?.heardAt !== null || parked.size === 0) return false;
   if (!parked.has(request)) return requests.get(request)?.waitUntil !== undefined;
-  return parked.size - following.size >= (line.isLost ? Math.max(FIRST_OF_LOST, line.inVain) : FIRST_AFTER_CRASH);
+  return parked.size - following.size >= (line.isLost ? Math.max(FIRST_OF_LOST, line.soughtInVain) : FIRST_AFTER_CRASH);
 }
 
 /** After a crash those that wait are asked for where they waited, in their order. */

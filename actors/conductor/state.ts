@@ -114,6 +114,23 @@ export interface OpenRequest {
   inVain: number;
 }
 
+/**
+ * The line of those that wait. All wait at one scheduler: each knows who came first, and whose turn it is, only among those
+ * that wait with it.
+ */
+export interface Line {
+  readonly scheduler: Address;
+  /** When that was heard last in this life; null: it was not, or it is lost; not recorded. */
+  heardAt: SteadyTime | null;
+  /** Whether it is taken to be gone, so that whoever answers first has the line from then on; not recorded. */
+  isLost: boolean;
+  /** How often those that wait were asked for since it is lost, and nobody has answered; not recorded. */
+  soughtInVain: number;
+}
+
+/** A line of which nothing was heard in this life. */
+export const lineAt = (scheduler: Address): Line => ({ scheduler, heardAt: null, isLost: false, soughtInVain: 0 });
+
 export interface ConductorState {
   readonly instances: Table<Entry>;
   readonly requests: Table<OpenRequest>;
@@ -129,13 +146,8 @@ export interface ConductorState {
   firstParked: string | null;
   /** Those of them that only stand in line to have the room that there is for them; not recorded: after a crash all count. */
   readonly withRoom: Set<string>;
-  /**
-   * The scheduler at which they wait, all at one: each knows who came first, and whose turn it is, only among those that
-   * wait with it. Null: it is not known. When it was heard last in this life is not recorded; null: it was not. Nor is
-   * whether it is lost: it was left for gone, and whoever answers has the line from then on; `inVain`: how often those that
-   * wait were asked for since, and nobody has answered.
-   */
-  line: { readonly scheduler: Address; heardAt: SteadyTime | null; isLost: boolean; inVain: number } | null;
+  /** Where they wait; null: it is not known. */
+  line: Line | null;
   /** Those that answer, whatever they were asked for; not recorded. */
   readonly schedulers: KnownSchedulers;
   /** The place in line of the request that was accepted last of those that may wait; follows from `requests`. */

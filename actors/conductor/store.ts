@@ -7,6 +7,7 @@ import {
   type ConductorState,
   type Entry,
   emptyConductor,
+  lineAt,
   type StoredEntry,
   type StoredRequest,
   TOLD_ACTIVE,
@@ -30,7 +31,7 @@ export function storeConductor({ line, instances, requests }: ConductorState): S
 export function* restoreConductor(stored: StoredConductor): Generator<void, ConductorState> {
   const { line, instances, requests } = stored;
   const state = emptyConductor();
-  if (line !== undefined) state.line = { scheduler: line, heardAt: null, isLost: false, inVain: 0 };
+  if (line !== undefined) state.line = lineAt(line);
   const deleted: [string, number][] = [];
   yield* inSteps(instances, ([instance, stored]) => {
     if (state.instances.has(instance)) return;

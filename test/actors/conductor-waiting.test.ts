@@ -875,7 +875,7 @@ test('waiting - after a crash those that wait are asked for where they waited, a
   const later = bench(endless, { at: again.now, entries: [...on.entries, ...again.entries] });
   assert.equal(
     later.state.line,
-    { scheduler: 'scheduler/two', heardAt: null, isLost: false, inVain: 0 },
+    { scheduler: 'scheduler/two', heardAt: null, isLost: false, soughtInVain: 0 },
     'that it has moved is recorded too',
   );
 });
