@@ -11,13 +11,13 @@ import { commit, type Work } from './work.ts';
 
 /** How often the scheduler with the line is asked, before any is. */
 const ASKS_FOR_LINE = 2;
-/** How often one lets the first in line go before it: asked for elsewhere, that may be in vain once more. */
+/** How often one lets the first in line go before it: that may be asked for elsewhere in vain, too. */
 const GIVES_WAY = 2;
-/** How many of those that wait are asked for after a crash, until it is known whether somebody answers there. */
+/** How many of those that wait are asked for after a crash, until it is known whether somebody answers where they waited. */
 const FIRST_AFTER_CRASH = 8;
 /**
- * And while nobody knows where somebody is: the others go where the first of them is answered. With each question in vain there
- * is one more: the first may be dealt to those that stand still again and again, or be answered by none.
+ * How many are asked for while the line is lost: the others go where one of these is answered. From the second question in vain
+ * on there is one more with each, as the first may be dealt again and again to schedulers that stand still.
  */
 const FIRST_OF_LOST = 1;
 
@@ -45,28 +45,28 @@ export function askWholeLine(work: Work): void {
   const { state, turn, patience } = work;
   const { line, following, again, window } = state;
   const waiting = inOrder(state);
-  // Where several come up one after the other, all is asked for as often within a moment.
+  // Where several come up one after the other, all are asked for as often within a moment.
   const isLongSince = ({ unanswered, unansweredSince }: OpenRequest) =>
     unanswered >= ASKS_FOR_LINE && turn.steady - unansweredSince >= patience.firstMs;
-  // Once it is answered, somebody is at it, however often it had to be asked for before.
-  const isAlone = (open: OpenRequest) => open.unanswered > 0 && (open.repeats >= ASKS_FOR_LINE || isLongSince(open));
-  if (waiting[0] !== undefined && isAlone(waiting[0].open)) return seekLine(work, waiting);
+  // Of one that was answered since somebody is at it, however often it had to be asked for before.
+  const isLeftAlone = (open: OpenRequest) =>
+    open.unanswered > 0 && (open.repeats >= ASKS_FOR_LINE || isLongSince(open));
+  const [first] = waiting;
+  if (first !== undefined && isLeftAlone(first.open)) return seekLine(work, waiting);
   const heardAt = line?.heardAt ?? Number.NEGATIVE_INFINITY;
-  for (const { request: one, open } of waiting) {
-    const isLeftOut = isAlone(open) && heardAt > open.unansweredSince;
-    if (following.has(one) || isLeftOut) continue;
-    open.repeats = 1;
-    window.giveUp(one);
-    // Behind those who came before it, though others than these be left of an earlier time.
-    again.delete(one);
-    again.add(one);
+  for (const { request, open } of waiting) {
+    const isLeftOut = isLeftAlone(open) && heardAt > open.unansweredSince;
+    if (following.has(request) || isLeftOut) continue;
+    // If it is not answered this time either, it is asked for elsewhere.
+    open.repeats = ASKS_FOR_LINE - 1;
+    window.giveUp(request);
+    // It may have been due already, in another order: it goes behind those that came before it.
+    again.delete(request);
+    again.add(request);
   }
 }
 
-/**
- * Even the first has been left alone for long: nobody was there at all. It is asked for wherever somebody is, and the others
- * follow it there.
- */
+/** Even the first has been left alone for long: the line is lost. It is asked for wherever somebody is, and the others follow. */
 function seekLine(work: Work, waiting: readonly Waiting[]): void {
   const { line, window, again, following } = work.state;
   if (line === null) return;
@@ -90,8 +90,8 @@ function wakeAtEnd(work: Work, request: string, open: OpenRequest): void {
 }
 
 /**
- * A scheduler has come up; but one that is to be asked for with the others, in their order, is not asked for before. Answers
- * whether it is.
+ * A scheduler has come up, for which a request would be asked for at once. Answers whether it is not, as it has its place among
+ * those that follow the first.
  */
 export function staysBehind(work: Work, request: string, open: OpenRequest): boolean {
   const stays = work.state.following.has(request);
@@ -99,7 +99,7 @@ export function staysBehind(work: Work, request: string, open: OpenRequest): boo
   return stays;
 }
 
-/** While nobody knows where somebody is, one of those that wait was asked for in vain. */
+/** A request was asked for in vain: if it waits while the line is lost, more of those that wait are asked for. */
 export function seekFurther({ parked, line }: ConductorState, request: string): void {
   if (line?.isLost === true && parked.has(request)) line.soughtInVain += 1;
 }
@@ -117,7 +117,7 @@ export function isAskedWithAll({ state, turn }: Work, request: string, { askedAt
 export function hasLineAnswered({ state, turn }: Work): boolean {
   const heardAt = state.line?.heardAt ?? Number.NEGATIVE_INFINITY;
   const first = firstInLine(state);
-  const isFirstAnswered = first === null || state.requests.get(first)?.unanswered === 0;
+  const isFirstAnswered = first === null || first.open.unanswered === 0;
   return isFirstAnswered && turn.steady - heardAt <= 2 * ON_ITS_WAY_MS;
 }
 
@@ -144,7 +144,7 @@ function follow(work: Work, answered: string): void {
   }
 }
 
-/** It is heard of the scheduler where all wait, from now on if they did not before. */
+/** A scheduler was heard that has the line, or has it from now on. */
 export function standInLine(work: Work, scheduler: Address): void {
   const { state, turn } = work;
   if (state.line?.scheduler !== scheduler) commit(work, { type: 'line', scheduler, at: turn.now });
@@ -155,8 +155,8 @@ export function standInLine(work: Work, scheduler: Address): void {
 }
 
 /**
- * Whether a request is to wait until it is known where somebody answers: until then the first of those that wait are asked
- * for, and others who may wait would be asked for in vain, or overtake them.
+ * Whether a request is not to be asked for yet, as it is not known where somebody answers: until then only the first of those
+ * that wait are asked for. Others that wait, or may wait, would be asked for in vain, or overtake them.
  */
 export function isHeldBack({ line, parked, following, requests }: ConductorState, request: string): boolean {
   if (line?.heardAt !== null || parked.size === 0) return false;
@@ -176,8 +176,8 @@ export function recoverLine(work: Work): void {
 }
 
 /**
- * A scheduler has answered that is not the one with the line. If nobody knows where that is, or this one was asked for there in
- * vain and it is silent, they wait there from now on.
+ * A scheduler that does not have the line has answered a request. It has the line from now on if that was lost, or if the one
+ * that had it is silent and was asked for this request in vain.
  */
 export function leaveSilentLine(work: Work, request: string, { inVain, repeats }: OpenRequest, from: Address): void {
   const { line } = work.state;
@@ -189,8 +189,8 @@ export function leaveSilentLine(work: Work, request: string, { inVain, repeats }
 }
 
 /**
- * One who may wait was asked for in vain where others wait, who came before it: the first of them is asked for elsewhere, and
- * the others follow. Answers whether it is to be asked for after them.
+ * A request may have been asked for in vain where others wait that came before it: then the first of them is asked for
+ * elsewhere, and the others follow. Answers whether the request is to be asked for only after them.
  */
 export function givesWay(work: Work, request: string, { repeats, inVain }: OpenRequest): boolean {
   const { state, turn, patience } = work;
@@ -199,35 +199,40 @@ export function givesWay(work: Work, request: string, { repeats, inVain }: OpenR
   if (inVain === 0 || gaveWay < 0 || gaveWay >= GIVES_WAY) return false;
   if (line === null || !isSilent(work, line)) return false;
   const first = firstInLine(state);
-  const open = first === null ? undefined : state.requests.get(first);
-  if (first === null || open === undefined || first === request) return false;
-  // Somebody has come up since, perhaps where they wait, and was asked.
+  if (first === null || first.request === request) return false;
+  const { open } = first;
+  // A scheduler has come up, perhaps the one where they wait, and the first was asked for there: it may be answered yet.
   const isJustAsked = open.askedAt >= state.schedulers.cameUpAt && turn.steady - open.askedAt < patience.firstMs;
   if (isJustAsked) return true;
   open.repeats = Math.max(ASKS_FOR_LINE, open.repeats + 1);
   open.inVain = Math.max(ASKS_FOR_LINE, open.inVain);
-  state.toAsk.add(first);
+  state.toAsk.add(first.request);
   return true;
 }
 
-/** Of the requests that wait, of which there may be ten thousand, the one that came first. */
-function firstInLine(state: ConductorState): string | null {
-  const { parked, requests } = state;
-  if (state.firstParked !== null && parked.has(state.firstParked)) return state.firstParked;
-  state.firstParked = null;
-  let firstSince = Number.POSITIVE_INFINITY;
+/** Of the requests that wait the one that came first: of ten thousand it is looked for only if it is not known. */
+function firstInLine(state: ConductorState): Waiting | null {
+  const { parked, requests, firstParked } = state;
+  const request = firstParked !== null && parked.has(firstParked) ? firstParked : earliestOf(state);
+  state.firstParked = request;
+  return request === null ? null : { request, open: requests.get(request) as OpenRequest };
+}
+
+function earliestOf({ parked, requests }: ConductorState): string | null {
+  let earliest: string | null = null;
+  let least = Number.POSITIVE_INFINITY;
   for (const request of parked) {
     const since = requests.get(request)?.since ?? Number.POSITIVE_INFINITY;
-    if (since >= firstSince) continue;
-    state.firstParked = request;
-    firstSince = since;
+    if (since >= least) continue;
+    earliest = request;
+    least = since;
   }
-  return state.firstParked;
+  return earliest;
 }
 
 /**
- * A scheduler has parked it. Asked for before it was known where others wait, it goes there, and the one who says that it waits
- * forgets it. Answers whether it waits where it was parked.
+ * A scheduler has parked a request. If all others wait elsewhere, as it was asked for before that was known, it is withdrawn
+ * here and asked for there. Answers whether it waits where it was parked.
  */
 export function joinLine(work: Work, request: string, open: OpenRequest, from: Address): boolean {
   const { state, turn } = work;
@@ -237,7 +242,7 @@ export function joinLine(work: Work, request: string, open: OpenRequest, from: A
     state.following.delete(request);
     return true;
   }
-  // The scheduler of the line is there, and yet comes to no end with this one.
+  // The scheduler with the line is there, and yet does not answer for this one: it waits here without the others.
   if (open.repeats >= ASKS_FOR_LINE) return true;
   turn.send(from, { type: 'withdraw', request });
   open.repeats = 0;
