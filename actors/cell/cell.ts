@@ -171,7 +171,7 @@ export function cell(options: CellOptions): Actor<CellState, CellMessage, CellRe
         return removeHost(work, message, from);
       case 'set-cell':
         setCell(work, message, from);
-        // What is told of its hosts tells it, too, where it has any.
+        // Those who follow the cell hear of it with its hosts, whose state changes; without hosts, with an empty list.
         if (state.hosts.size === 0) tellFeed(state, { hosts: [] }, turn);
         return;
       case 'tree-withdrawn':

@@ -129,8 +129,9 @@ function byName(
   { repeats, askedAt, inVain }: OpenRequest,
 ): Address | undefined {
   if (repeats === 0) return state.schedulers.insteadOfGroup(turn.steady);
-  const left = inVain > 0 ? state.line?.scheduler : undefined;
-  return repeats % 2 === 1 ? state.schedulers.another(request, askedAt, turn.steady, left) : undefined;
+  if (repeats % 2 === 0) return undefined;
+  const askedBefore = inVain > 0 ? state.line?.scheduler : undefined;
+  return state.schedulers.another(request, askedAt, turn.steady, askedBefore);
 }
 
 /**

@@ -115,10 +115,10 @@ export class KnownSchedulers {
 
   /**
    * Another than the one who was asked before: one that was heard after then, or whoever is the likeliest to be there.
-   * @param left Who was asked in vain before that, where it is not known whom the group dealt it to.
+   * @param askedBefore Who had the question before the group had it: whom that dealt it to is not known.
    */
-  another(question: string, at: SteadyTime, now: SteadyTime, left?: Address): Address | undefined {
-    const before = this.#askedOf.get(question)?.scheduler ?? left;
+  another(question: string, at: SteadyTime, now: SteadyTime, askedBefore?: Address): Address | undefined {
+    const before = this.#askedOf.get(question)?.scheduler ?? askedBefore;
     return this.#leastOwing(Math.max(at, this.#cameUpAt), before) ?? this.#likeliest(now, before);
   }
 

@@ -30,7 +30,7 @@ export function renewConditions(work: Work, conditionsNow: ConditionsNow): void 
   }
 }
 
-/** The scheduler where it waits would else give it what comes free by what was said before, until it is asked for there. */
+/** Until it is asked for anew, the scheduler where it waits would give it a host by the conditions that held before. */
 function withdrawFromLine({ state: { parked, line }, turn }: Work, request: string): void {
   if (line !== null && parked.has(request)) turn.send(line.scheduler, { type: 'withdraw', request });
 }
