@@ -1,12 +1,15 @@
-// Texts by which maps find what is the same.
+// Keys by which maps find what has the same text, however long that is.
 
 /**
- * The longest text that V8 hashes by what is in it. Of longer ones it takes the length for the hash: those of one length are
- * compared one by one, and to find one of thousands takes as long as to read them all.
+ * The longest text of which V8 hashes what is in it. Of longer ones it takes the length for the hash, so that a map compares
+ * all that are as long one by one: to find one of thousands takes as long as to read them all.
  */
 const MAX_HASHED_LENGTH = 16_383;
 
-/** A text, or what stands for it where it is long: its length, and two hashes that do not go by the same numbers. */
+/**
+ * A text itself, or, where it is long, its length and two hashes that are reckoned differently. It is as good as certain, but
+ * no proof, that long texts of one key are the same: who must know compares what is found.
+ */
 export function mapKey(text: string): string {
   const { length } = text;
   if (length <= MAX_HASHED_LENGTH) return text;

@@ -74,7 +74,7 @@ export function newChanges(spec: RequestSpec): Changes {
     // One with a single condition is as good as left out without that.
     const mayGo = isNamed && (classes.length > 0 || ofConditions.length > 1);
     const ofGroup = mayGo ? withoutGroup(spec, group) : [];
-    // What makes more groups of one takes longest to try.
+    // Those that make more groups of one come last, as they take longest to try.
     return { ...one, ofConditions, ofResources: [...ofClasses, ...ofGroup, ...splitsOf(spec, one)] };
   });
   const ofAlike = alikeToChange(spec).map((all) => ({
@@ -173,12 +173,14 @@ function conditionsOf(spec: RequestSpec, of: GroupToChange): ConditionOfGroup[] 
   ];
 }
 
-/** A class of a named group in a group of its own: no provider may have it beside the others. */
+/** Each class of a named group in a group of its own, as there may be no provider that has it beside the others. */
 function splitsOf(spec: RequestSpec, of: GroupToChange): ChangeOfRequest[] {
   const { required = [], anyOf = [], name, resources } = of.group;
   const classes = Object.keys(resources);
+  if (name === '' || classes.length < 2) return [];
   const named = spec.groups.filter((one) => one.name !== '');
-  if (name === '' || classes.length < 2 || named.length + of.positions.length >= MAX_GROUPS) return [];
+  // Callers may name one group less: the unnamed one counts, too.
+  if (named.length + of.positions.length > MAX_GROUPS - 1) return [];
   // Of two it makes no difference which, unless something is required that stays with the other.
   const isEither = classes.length === 2 && required.length === 0 && anyOf.length === 0;
   return (isEither ? classes.slice(1) : classes).map((about) => ({
@@ -194,16 +196,18 @@ function splitsOf(spec: RequestSpec, of: GroupToChange): ChangeOfRequest[] {
  */
 function splitOff(spec: RequestSpec, of: GroupToChange, resourceClass: string): RequestSpec {
   const taken = new Set(spec.groups.map(({ name }) => name));
-  const names = Array.from({ length: 2 * MAX_GROUPS }, (_, n) => `g${n}`).filter((name) => !taken.has(name));
-  const own = new Map<string, ResourceGroup>();
+  const freeNames = Array.from({ length: 2 * MAX_GROUPS }, (_, n) => `g${n}`).filter((name) => !taken.has(name));
+  /** The new groups, by the names of those that they were split off. */
+  const splitOffs = new Map<string, ResourceGroup>();
   const rest = replaced(spec, of, ({ required: _, anyOf: __, ...group }) => {
     const { [resourceClass]: amount = 0, ...resources } = group.resources;
-    own.set(group.name, { ...group, name: names[own.size] as string, resources: { [resourceClass]: amount } });
+    const name = freeNames[splitOffs.size] as string;
+    splitOffs.set(group.name, { ...group, name, resources: { [resourceClass]: amount } });
     return { resources };
   });
-  const near = (name: string) => [name, own.get(name)?.name].filter((one) => one !== undefined);
-  const sameSubtree = spec.sameSubtree?.map((list) => list.flatMap(near));
-  return { ...rest, groups: [...rest.groups, ...own.values()], ...present({ sameSubtree }) };
+  const withSplitOff = (name: string) => [name, splitOffs.get(name)?.name].filter((one) => one !== undefined);
+  const sameSubtree = spec.sameSubtree?.map((names) => names.flatMap(withSplitOff));
+  return { ...rest, groups: [...rest.groups, ...splitOffs.values()], ...present({ sameSubtree }) };
 }
 
 /** Null: nothing would be asked for. */
