@@ -45,22 +45,22 @@ function calm(plan: Plan): Plan {
 
 const at = <Item>(list: readonly Item[], place: number): Item => list[place % list.length] as Item;
 
-/** What befalls the schedulers in a run of this number. */
-type Befalls = (running: Running, number: number) => Promise<void>;
+/** What befalls the schedulers in the run of a number, which says when and for how long. */
+type Mishap = (running: Running, number: number) => Promise<void>;
 
 function lineOf({ seat }: Running): string {
   const state = seat(CONDUCTOR).last?.state as ConductorState | undefined;
   return state?.line?.scheduler ?? '';
 }
 
-const BEFALLS: Readonly<Record<string, Befalls>> = {
+const MISHAPS: Readonly<Record<string, Mishap>> = {
   async 'the one with the line dies'(running, number) {
     running.seat(lineOf(running)).crash(at(AWAY_MS, number));
   },
   async 'the one with the line dies, and again as it comes up'(running, number) {
     const line = lineOf(running);
     running.seat(line).crash(at(AWAY_MS, number));
-    await running.until(() => false, at(AWAY_MS, number) + 300 + ((number * 97) % 1_500));
+    await running.goOn(at(AWAY_MS, number) + 300 + ((number * 97) % 1_500));
     running.seat(line).crash(at([100, 500, 1_000], number));
   },
   async 'all die, and come up one after the other'(running, number) {
@@ -70,23 +70,22 @@ const BEFALLS: Readonly<Record<string, Befalls>> = {
   },
 };
 
-/** Who was served, one after the other, as each deletes its instance when it has it. */
-async function served(running: Running, number: number, befalls: Befalls): Promise<string[]> {
-  const { ask, until, truth } = running;
+/** Who was served, one after the other, where each instance is deleted once it is active. */
+async function served(running: Running, number: number, mishap: Mishap): Promise<string[]> {
+  const { ask, until, goOn, truth } = running;
   const isActive = (instance: string) =>
     [...truth.cells.values()].some(({ instances }) => instances.get(instance)?.build.snapshot.value === 'active');
   const build = (request: string, more: object = {}) =>
     ask(CONDUCTOR, { type: 'build', request, count: 1, alternates: 0, spec: SPEC, project: 'p', ...more } as never);
-  const forMs = (ms: number) => until(() => false, ms);
   await build('first');
   await until(() => isActive('first'), 10_000);
   for (const request of WAITING) {
     await build(request, { waitMs: 3_600_000 });
-    await forMs(20);
+    await goOn(20);
   }
-  await forMs(16_000 + number * 737);
-  await befalls(running, number);
-  await forMs((number * 531) % 9_000);
+  await goOn(16_000 + number * 737);
+  await mishap(running, number);
+  await goOn((number * 531) % 9_000);
   const order = ['first'];
   for (const _ of WAITING) {
     await ask(CONDUCTOR, { type: 'delete', instance: order.at(-1) } as never);
@@ -97,12 +96,12 @@ async function served(running: Running, number: number, befalls: Befalls): Promi
     }, 90_000);
     if (next === undefined) break;
     order.push(next);
-    await forMs(100);
+    await goOn(100);
   }
   return order.slice(1);
 }
 
-for (const [what, befalls] of Object.entries(BEFALLS)) {
+for (const [what, mishap] of Object.entries(MISHAPS)) {
   test(`order of waiting - ${what}: all are served, as they came`, async () => {
     const disorders: string[] = [];
     for (let number = 1; number <= RUNS; number += 1) {
@@ -111,7 +110,7 @@ for (const [what, befalls] of Object.entries(BEFALLS)) {
         seed: `order-${number}`,
         planned: calm,
         async afterwards(running) {
-          order = await served(running, number, befalls);
+          order = await served(running, number, mishap);
         },
       });
       assert.equal(faults, []);

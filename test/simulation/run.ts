@@ -56,7 +56,7 @@ export interface Running {
   ask(to: Address, message: { readonly type: string }): Promise<AnyMessage | undefined>;
   /** Goes on until something is so, or for so long, ms; answers whether it is. */
   until(isSo: () => boolean, forMs: number): Promise<boolean>;
-  tell(line: string): void;
+  goOn(forMs: number): Promise<void>;
 }
 
 export interface RunResult {
@@ -401,8 +401,14 @@ export async function simulate(options: RunOptions): Promise<RunResult> {
     return {
       truth,
       until,
-      seat: (address) => seats.get(address) as Seat,
-      tell: (line) => tell(() => line),
+      async goOn(forMs) {
+        await until(() => false, forMs);
+      },
+      seat(address) {
+        const seat = seats.get(address);
+        if (seat === undefined) throw new Error(`nobody has the address '${address}'`);
+        return seat;
+      },
       async ask(to, message) {
         asks += 1;
         const mine = asks;
