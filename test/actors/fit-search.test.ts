@@ -331,6 +331,21 @@ test('search - each class of the unnamed group is served where its traits can be
   assert.is(both.condition, 'CUSTOM_B');
 });
 
+test('search - of classes that a group asks of one provider, and none has together, all are told', () => {
+  const tree = viewOf([
+    provider('h', null, { VCPU: 8, MEMORY_MB: 4_096, DISK_GB: 100 }),
+    provider('gpu', 'h', { VGPU: 1 }),
+  ]);
+  const beside = (resources: Record<string, number>) =>
+    misfitOf({ groups: [{ name: 'a', resources }], groupPolicy: 'none' }, tree).message;
+  const asked = "which group 'a' asks of one";
+  assert.is(beside({ VGPU: 1, VCPU: 1 }), `no provider of host 'h' has VGPU beside VCPU, ${asked}`);
+  assert.is(
+    beside({ VGPU: 1, VCPU: 1, MEMORY_MB: 1, DISK_GB: 1 }),
+    `no provider of host 'h' has VGPU beside VCPU, MEMORY_MB and DISK_GB, ${asked}`,
+  );
+});
+
 test('search - a device of the wanted kind that is full is told before one of another kind that is free', () => {
   const gpu = (id: string, kind: string) => provider(id, 'h', { VGPU: 2 }, { traits: [kind] });
   const gpus = viewOf([provider('h', null, { VCPU: 8 }), gpu('g0', 'CUSTOM_T4'), gpu('g1', 'CUSTOM_A100')]);

@@ -1,6 +1,7 @@
 // Why a request does not fit a host as the view has it: the first thing that really stands in the way, so that whoever
 // asked knows what to ask for instead.
 
+import { listed } from '../../count-words.ts';
 import { fit } from '../../fitting/fit.ts';
 import { type Choice, isMet, optionsOf, planOf } from '../../fitting/fit-choices.ts';
 import type { RequestSpec, ResourceGroup } from '../../messages/common.ts';
@@ -51,8 +52,8 @@ function misfitOfOne(spec: RequestSpec, tree: readonly Provider[]): Misfit | nul
 }
 
 /**
- * A class that the nearest provider has none of: one that the host lacks altogether is told before one that another of its
- * providers has, as that is only not where the group needs it.
+ * A class of which the nearest provider has no inventory. One that the whole host lacks is told first; else one that another of
+ * its providers has, which is only not where the group needs it.
  */
 function missingOf({ group, demands }: Choice, nearest: Provider, tree: readonly Provider[]): Misfit | null {
   const missing = demands.filter(({ resourceClass }) => !nearest.stocks.has(resourceClass));
@@ -62,7 +63,7 @@ function missingOf({ group, demands }: Choice, nearest: Provider, tree: readonly
   const { spec } = tree[0] as Provider;
   if (absent !== undefined) return refusalOf(spec, resourceClass, undefined, amount, 0);
   const others = demands.map((one) => one.resourceClass).filter((one) => one !== resourceClass);
-  const message = `no provider of host '${spec.name}' has ${resourceClass} beside ${others.join(' and ')}, which group '${group.name}' asks of one`;
+  const message = `no provider of host '${spec.name}' has ${resourceClass} beside ${listed(others)}, which group '${group.name}' asks of one`;
   return { code: 'not-on-one-provider', message, provider: spec.id, resourceClass };
 }
 
@@ -115,13 +116,13 @@ function shareLacking(stock: Stock, amount: number): number {
   return fits(stock, amount) ? 0 : (stock.used + amount - stock.capacity) / amount;
 }
 
-/** What a provider lacks most, of all that it lacks. */
+/** What a provider that has inventories of all that is asked lacks most. */
 function misfitOfProvider({ demands, ofEach }: Choice, provider: Provider, root: Provider): Refusal | null {
   let worst: Refusal | null = null;
   let most = 0;
   for (const { resourceClass, amount } of demands) {
-    const stock = provider.stocks.get(resourceClass);
-    const lacking = stock === undefined ? Number.POSITIVE_INFINITY : shareLacking(stock, amount);
+    const stock = provider.stocks.get(resourceClass) as Stock;
+    const lacking = shareLacking(stock, amount);
     if (lacking <= most) continue;
     worst = refusalOf(provider.spec, resourceClass, stock, amount, 0);
     most = lacking;
