@@ -1,14 +1,14 @@
 // Keys by which maps find what has the same text, however long that is.
 
 /**
- * The longest text of which V8 hashes what is in it. Of longer ones it takes the length for the hash, so that a map compares
- * all that are as long one by one: to find one of thousands takes as long as to read them all.
+ * The longest text of which V8 hashes what is in it. Of longer ones it takes the length for the hash, so that a map
+ * compares all that are as long one by one: to find one of thousands takes as long as to read them all.
  */
 const MAX_HASHED_LENGTH = 16_383;
 
 /**
- * A text itself, or, where it is long, its length and two hashes that are reckoned differently. It is as good as certain, but
- * no proof, that long texts of one key are the same: who must know compares what is found.
+ * A text itself, or, where it is long, its length and two hashes that are reckoned differently. It is as good as
+ * certain, but no proof, that long texts of one key are the same: who must know compares what is found.
  */
 export function mapKey(text: string): string {
   const { length } = text;

@@ -1,6 +1,6 @@
-// The line of those that wait: all wait at one scheduler, as each knows who came first, and whose turn it is, only among those
-// that wait with it. It may die with what it knows of them, come up anew, or be cut off: then they are asked for there once
-// more, in their order, or the first of them is asked for elsewhere and the others follow it.
+// The line of those that wait: all wait at one scheduler, as each knows who came first, and whose turn it is, only among
+// those that wait with it. It may die with what it knows of them, come up anew, or be cut off: then they are asked for
+// there once more, in their order, or the first of them is asked for elsewhere and the others follow it.
 
 import type { Address } from '../actor.ts';
 import { wakeId } from '../wakes.ts';
@@ -9,15 +9,20 @@ import { REQUEST_WAKE } from './requests.ts';
 import { type ConductorState, endOfRequest, type Line, type OpenRequest } from './state.ts';
 import { commit, type Work } from './work.ts';
 
-/** How often the scheduler with the line is asked, before any is. */
+/**
+ * How often the scheduler with the line is asked for one request before any other is. Of one that waits the first
+ * question was answered.
+ */
 const ASKS_FOR_LINE = 2;
 /** How often one lets the first in line go before it: that may be asked for elsewhere in vain, too. */
 const GIVES_WAY = 2;
-/** How many of those that wait are asked for after a crash, until it is known whether somebody answers where they waited. */
+/**
+ * How many of those that wait are asked for after a crash, until it is known whether somebody answers where they waited.
+ */
 const FIRST_AFTER_CRASH = 8;
 /**
- * How many are asked for while the line is lost: the others go where one of these is answered. From the second question in vain
- * on there is one more with each, as the first may be dealt again and again to schedulers that stand still.
+ * How many are asked for while the line is lost: the others go where one of these is answered. From the second question
+ * in vain on there is one more with each, as the first may be dealt again and again to schedulers that stand still.
  */
 const FIRST_OF_LOST = 1;
 
@@ -37,9 +42,9 @@ export function lineFor({ line, parked }: ConductorState, open: OpenRequest): Ad
 }
 
 /**
- * A scheduler has come up, perhaps in the place of the one where all wait: then it knows of none of them, and gives what is
- * free to whoever it hears of first. So all are asked for there at once, in the order in which they came; but for those that it
- * left unanswered while it answered others, which may have to leave it.
+ * A scheduler has come up, perhaps in the place of the one where all wait: then it knows of none of them, and gives what
+ * is free to whoever it hears of first. So all are asked for there at once, in the order in which they came; but for
+ * those that it left unanswered while it answered others, which may have to leave it.
  */
 export function askWholeLine(work: Work): void {
   const { state, turn, patience } = work;
@@ -66,7 +71,10 @@ export function askWholeLine(work: Work): void {
   }
 }
 
-/** Even the first has been left alone for long: the line is lost. It is asked for wherever somebody is, and the others follow. */
+/**
+ * Even the first has been left alone for long: the line is lost. It is asked for wherever somebody is, and the others
+ * follow.
+ */
 function seekLine(work: Work, waiting: readonly Waiting[]): void {
   const { line, window, again, following } = work.state;
   if (line === null) return;
@@ -90,8 +98,8 @@ function wakeAtEnd(work: Work, request: string, open: OpenRequest): void {
 }
 
 /**
- * A scheduler has come up, for which a request would be asked for at once. Answers whether it is not, as it has its place among
- * those that follow the first.
+ * A scheduler has come up, for which a request would be asked for at once. Answers whether it is not, as it has its
+ * place among those that follow the first.
  */
 export function staysBehind(work: Work, request: string, open: OpenRequest): boolean {
   const stays = work.state.following.has(request);
@@ -104,15 +112,17 @@ export function seekFurther({ parked, line }: ConductorState, request: string): 
   if (line?.isLost === true && parked.has(request)) line.soughtInVain += 1;
 }
 
-/** It was asked for with all that wait, and what wakes it was on its way by then: to ask again would be to ask elsewhere. */
+/**
+ * It was asked for with all that wait, and what wakes it was on its way by then: to ask again would be to ask elsewhere.
+ */
 export function isAskedWithAll({ state, turn }: Work, request: string, { askedAt }: OpenRequest): boolean {
   const { cameUpAt } = state.schedulers;
   return state.parked.has(request) && askedAt >= cameUpAt && turn.steady - askedAt < ON_ITS_WAY_MS;
 }
 
 /**
- * Whether the scheduler where all wait was heard lately, and of the first of them, too: one that came up anew answers those who
- * are new at once, and knows of none of the others.
+ * Whether the scheduler where all wait was heard lately, and of the first of them, too: one that came up anew answers
+ * those who are new at once, and knows of none of the others.
  */
 export function hasLineAnswered({ state, turn }: Work): boolean {
   const heardAt = state.line?.heardAt ?? Number.NEGATIVE_INFINITY;
@@ -155,8 +165,8 @@ export function standInLine(work: Work, scheduler: Address): void {
 }
 
 /**
- * Whether a request is not to be asked for yet, as it is not known where somebody answers: until then only the first of those
- * that wait are asked for. Others that wait, or may wait, would be asked for in vain, or overtake them.
+ * Whether a request is not to be asked for yet, as it is not known where somebody answers: until then only the first of
+ * those that wait are asked for. Others that wait, or may wait, would be asked for in vain, or overtake them.
  */
 export function isHeldBack({ line, parked, following, requests }: ConductorState, request: string): boolean {
   if (line?.heardAt !== null || parked.size === 0) return false;
@@ -176,8 +186,8 @@ export function recoverLine(work: Work): void {
 }
 
 /**
- * A scheduler that does not have the line has answered a request. It has the line from now on if that was lost, or if the one
- * that had it is silent and was asked for this request in vain.
+ * A scheduler that does not have the line has answered a request. It has the line from now on if that was lost, or if
+ * the one that had it is silent and was asked for this request in vain.
  */
 export function leaveSilentLine(work: Work, request: string, { inVain, repeats }: OpenRequest, from: Address): void {
   const { line } = work.state;
@@ -231,8 +241,8 @@ function earliestOf({ parked, requests }: ConductorState): string | null {
 }
 
 /**
- * A scheduler has parked a request. If all others wait elsewhere, as it was asked for before that was known, it is withdrawn
- * here and asked for there. Answers whether it waits where it was parked.
+ * A scheduler has parked a request. If all others wait elsewhere, as it was asked for before that was known, it is
+ * withdrawn here and asked for there. Answers whether it waits where it was parked.
  */
 export function joinLine(work: Work, request: string, open: OpenRequest, from: Address): boolean {
   const { state, turn } = work;

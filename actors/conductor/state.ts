@@ -115,8 +115,8 @@ export interface OpenRequest {
 }
 
 /**
- * The line of those that wait. All wait at one scheduler: each knows who came first, and whose turn it is, only among those
- * that wait with it.
+ * The line of those that wait. All wait at one scheduler: each knows who came first, and whose turn it is, only among
+ * those that wait with it.
  */
 export interface Line {
   readonly scheduler: Address;

@@ -58,13 +58,16 @@ export const HostState = Type.Object({
   ]),
   /** Why it is not up; of one that is down, why it is disabled when it comes back. */
   reason: Type.Optional(Type.String()),
-  /** Of one that is down or fenced: it is disabled when it comes back; of one that is disabled with its cell: by itself, too. */
+  /**
+   * Of one that is down or fenced: it is disabled when it comes back; of one that is disabled with its cell: by itself,
+   * too.
+   */
   disabled: Type.Optional(Type.Literal(true)),
   /** Of one that is disabled: it is so with its cell, whatever else keeps it from being up. */
   withCell: Type.Optional(Type.Literal(true)),
   /**
-   * Of one that is down or fenced, and not disabled, or that is disabled with its cell alone: until when it is set aside if it
-   * is back before that, ms since the epoch.
+   * Of one that is down or fenced, and not disabled, or that is disabled with its cell alone: until when it is set aside
+   * if it is back before that, ms since the epoch.
    */
   asideUntil: Type.Optional(Type.Number()),
   /** When it comes back by itself, ms since the epoch. */

@@ -1,5 +1,5 @@
-// Area: scheduler, advice to ask for a class in a group of its own: whoever asks one group for what different providers of
-// a host have is told so, and not only what to do without.
+// Area: scheduler, advice to ask for a class in a group of its own: whoever asks one group for what different providers
+// of a host have is told so, and not only what to do without.
 
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';

@@ -294,7 +294,8 @@ test('words - a host on record is gone only where its cell was heard of and has 
   assert.equal(await askAbout('h1', 'not-found', 'cell', false), [undefined, undefined, 'c1']);
   assert.equal(await askAbout('c1/h1', 'not-found', 'cell', false), [undefined, 'c1']);
   assert.equal(await askAbout('c1/h1', 'not-found', 'host', true), [true, 'c1']);
-  // Where what it asked for is known, whoever compares is waited for; and of a host that no record has there is nothing to tell.
+  // Where what it asked for is known, whoever compares is waited for; and of a host that no record has there is nothing
+  // to tell.
   assert.equal(await askAbout('h1', 'no-owner', 'host', true), ['no-owner', 'host', undefined]);
   assert.equal(await askAbout('h9', 'no-owner', 'host', false), ['no-owner', 'host', undefined]);
   assert.equal(await askAbout('h9', 'not-found', 'host', true), ['not-found', 'host', undefined]);

@@ -1,5 +1,5 @@
-// Area: simulation, the order of those that wait. Schedulers die and come up, however they do: what comes free goes to whoever
-// came first.
+// Area: simulation, the order of those that wait. Schedulers die and come up, however they do: what comes free goes to
+// whoever came first.
 
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';

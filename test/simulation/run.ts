@@ -52,7 +52,9 @@ export interface RunOptions {
 export interface Running {
   readonly truth: Truth;
   seat(address: Address): Seat;
-  /** Sends a message, as a caller does, with a number of its own to `ask` by; comes back with its answer, or after 5 s. */
+  /**
+   * Sends a message, as a caller does, with a number of its own to `ask` by; comes back with its answer, or after 5 s.
+   */
   ask(to: Address, message: { readonly type: string }): Promise<AnyMessage | undefined>;
   /** Goes on until something is so, or for so long, ms; answers whether it is. */
   until(isSo: () => boolean, forMs: number): Promise<boolean>;

@@ -191,8 +191,8 @@ function splitsOf(spec: RequestSpec, of: GroupToChange): ChangeOfRequest[] {
 }
 
 /**
- * What is required stays with the other classes, as it may be what the provider of this one cannot have. What is forbidden,
- * in which aggregates it must be, and with whom it shares a subtree, holds for both.
+ * What is required stays with the other classes, as it may be what the provider of this one cannot have. What is
+ * forbidden, in which aggregates it must be, and with whom it shares a subtree, holds for both.
  */
 function splitOff(spec: RequestSpec, of: GroupToChange, resourceClass: string): RequestSpec {
   const taken = new Set(spec.groups.map(({ name }) => name));

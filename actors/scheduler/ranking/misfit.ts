@@ -52,8 +52,8 @@ function misfitOfOne(spec: RequestSpec, tree: readonly Provider[]): Misfit | nul
 }
 
 /**
- * A class of which the nearest provider has no inventory. One that the whole host lacks is told first; else one that another of
- * its providers has, which is only not where the group needs it.
+ * A class of which the nearest provider has no inventory. One that the whole host lacks is told first; else one that
+ * another of its providers has, which is only not where the group needs it.
  */
 function missingOf({ group, demands }: Choice, nearest: Provider, tree: readonly Provider[]): Misfit | null {
   const missing = demands.filter(({ resourceClass }) => !nearest.stocks.has(resourceClass));
