@@ -137,6 +137,11 @@ export function pageCame(work: Work, page: ProvidersPage | HostsPage): void {
   work.turn.cancelWake(wakeId(RESYNC_WAKE, feed));
 }
 
+/** Whether this scheduler has only just begun. */
+export function isWarmingUp({ state, turn, warmUpMs }: Work): boolean {
+  return turn.steady < state.startedAt + warmUpMs;
+}
+
 /**
  * Whether there may be hosts that this scheduler has not heard of, so that it must not say that none fits: it has only
  * just begun, or is being told the whole of a feed that speaks, or knows of providers whose hosts no cell has told yet.
@@ -146,15 +151,11 @@ export function mayHaveMissed(work: Work): boolean {
   return mayHaveMissedHosts(work) || untoldShards(work).length > 0;
 }
 
-/** Whether this scheduler has only just begun. */
-export function isWarmingUp({ state, turn, warmUpMs }: Pick<Work, 'state' | 'turn' | 'warmUpMs'>): boolean {
-  return turn.steady < state.startedAt + warmUpMs;
-}
-
 /** The same, as far as cells tell of hosts. */
-export function mayHaveMissedHosts({ state, turn, warmUpMs, silentMs }: Work): boolean {
+export function mayHaveMissedHosts(work: Work): boolean {
+  const { state, turn, warmUpMs, silentMs } = work;
   const { view, followers, startedAt } = state;
-  if (isWarmingUp({ state, turn, warmUpMs })) return true;
+  if (isWarmingUp(work)) return true;
   for (const { of, complete, heardAt } of followers.values()) {
     if (!complete && of.cell !== undefined && turn.steady < heardAt + silentMs) return true;
   }
@@ -179,9 +180,9 @@ export function untoldShards({ state: { followers } }: Work): number[] {
  * Whether this scheduler, which has only just begun, does not know the whole fleet yet, so that it must not choose among
  * the part that it knows. It waits no longer than its warm-up: a cell may be away, and providers without hosts for good.
  */
-export function isForming({ state, turn, warmUpMs }: Work): boolean {
-  const { view, followers } = state;
-  if (!isWarmingUp({ state, turn, warmUpMs })) return false;
+export function isForming(work: Work): boolean {
+  const { view, followers } = work.state;
+  if (!isWarmingUp(work)) return false;
   for (const { complete } of followers.values()) if (!complete) return true;
   return lacksHosts(view);
 }

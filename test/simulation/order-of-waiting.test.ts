@@ -76,7 +76,7 @@ async function served(running: Running, number: number, mishap: Mishap): Promise
   const isActive = (instance: string) =>
     [...truth.cells.values()].some(({ instances }) => instances.get(instance)?.build.snapshot.value === 'active');
   const build = (request: string, more: object = {}) =>
-    ask(CONDUCTOR, { type: 'build', request, count: 1, alternates: 0, spec: SPEC, project: 'p', ...more } as never);
+    ask(CONDUCTOR, { type: 'build', request, count: 1, alternates: 0, spec: SPEC, project: 'p', ...more });
   await build('first');
   await until(() => isActive('first'), 10_000);
   for (const request of WAITING) {
@@ -88,7 +88,7 @@ async function served(running: Running, number: number, mishap: Mishap): Promise
   await goOn((number * 531) % 9_000);
   const order = ['first'];
   for (const _ of WAITING) {
-    await ask(CONDUCTOR, { type: 'delete', instance: order.at(-1) } as never);
+    await ask(CONDUCTOR, { type: 'delete', instance: order.at(-1) });
     let next: string | undefined;
     await until(() => {
       next = WAITING.find((one) => !order.includes(one) && isActive(one));

@@ -55,7 +55,10 @@ export interface Running {
   /**
    * Sends a message, as a caller does, with a number of its own to `ask` by; comes back with its answer, or after 5 s.
    */
-  ask(to: Address, message: { readonly type: string }): Promise<AnyMessage | undefined>;
+  ask(
+    to: Address,
+    message: { readonly type: string; readonly [field: string]: unknown },
+  ): Promise<AnyMessage | undefined>;
   /** Goes on until something is so, or for so long, ms; answers whether it is. */
   until(isSo: () => boolean, forMs: number): Promise<boolean>;
   goOn(forMs: number): Promise<void>;
