@@ -173,7 +173,7 @@ function viewFor(entry: Host, ofCell: Pick<Service, 'disabled'>): HostState {
     ...(entry.revision === 0 ? {} : { revision: entry.revision }),
   };
   if (state === 'aside') return { host, provider, state: 'set-aside', ...rest, ...told };
-  const isWithCell = state === 'disabled' && ofCell.disabled !== null;
+  const isWithCell = disabledReason !== null && ofCell.disabled !== null;
   const isAlsoDisabled = disabledReason !== null && (isAway(entry) || (isWithCell && own === 'disabled'));
   // Whoever enables a host ends its rest, too.
   const isAside = rest !== null && (isAway(entry) ? disabledReason === null : isWithCell);

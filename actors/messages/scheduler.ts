@@ -63,7 +63,7 @@ export const HostState = Type.Object({
    * too.
    */
   disabled: Type.Optional(Type.Literal(true)),
-  /** Of one that is disabled: it is so with its cell, whatever else keeps it from being up. */
+  /** Of one that is disabled, or is when it comes back: it is so with its cell, whatever else keeps it from being up. */
   withCell: Type.Optional(Type.Literal(true)),
   /**
    * Of one that is down or fenced, and not disabled, or that is disabled with its cell alone: until when it is set aside

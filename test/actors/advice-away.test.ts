@@ -70,6 +70,10 @@ test('scheduler - of hosts that are disabled with their cell it is said that the
   assert.equal(both, [], 'neither is enough where the host is disabled by itself, too');
   const rests = survey(viewOf({ host: 'a', ...withCell, asideUntil: 2_000_000_000_000 }), spec, 1).advice;
   assert.equal(rests, [], 'nor where it is set aside, too');
+  for (const state of ['down', 'fenced'] as const) {
+    const away = survey(viewOf({ host: 'a', ...withCell, state, disabled: true }), spec, 1).advice;
+    assert.equal(away, [], `nor where it is ${state}, too: to enable it would not be enough`);
+  }
 });
 
 test('scheduler - those that only have to come back are named, and others with them where they are too few', () => {

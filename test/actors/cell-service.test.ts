@@ -112,7 +112,8 @@ test('service of a cell - hosts that are away or rest come back disabled, and on
     ['h3', 'disabled'],
     ['h4', 'disabled'],
   ]);
-  const [, resting] = sentOf(c1.on.tell({ type: 'list-hosts', ask: 1, limit: 9 }), 'hosts')[0]?.message.hosts ?? [];
+  const [away, resting] = sentOf(c1.on.tell({ type: 'list-hosts', ask: 1, limit: 9 }), 'hosts')[0]?.message.hosts ?? [];
+  assert.equal([away?.disabled, away?.withCell], [true, true]);
   assert.is(resting?.withCell, true);
   assert.ok((resting?.asideUntil ?? 0) > c1.on.now, 'with its cell alone it would not be up');
   const why = 'its cell is out of service';
@@ -126,9 +127,11 @@ test('service of a cell - hosts that are away or rest come back disabled, and on
   c1.fence('h1');
   const [listed] = sentOf(c1.on.tell({ type: 'list-hosts', ask: 1, limit: 1 }), 'hosts');
   assert.equal(listed?.message.hosts[0]?.disabled, true);
+  assert.is(listed?.message.hosts[0]?.withCell, true, 'to enable the host would not be enough when it is back');
   assert.match(listed?.message.hosts[0]?.reason ?? '', /, and is then disabled: its cell is out of service$/);
   set(c1, true);
   const [then] = sentOf(c1.on.tell({ type: 'list-hosts', ask: 1, limit: 1 }), 'hosts');
+  assert.is(then?.message.hosts[0]?.withCell, undefined);
   assert.match(then?.message.hosts[0]?.reason ?? '', /; it comes back when its compute is started anew$/);
   assert.equal(listedIn(c1), [
     ['h1', 'fenced'],

@@ -113,6 +113,10 @@ test('held groups - of a host that is disabled with its cell it is said that the
   const until = 'until cell c1 is back in service, or they are deleted';
   assert.ok(reason.includes(`c1/h1, which is disabled, by db-0 and db-1, ${until}; `), reason);
   assert.is(told?.withCell, true);
+  const down = held(2);
+  down.tellHost({ host: 'h1', state: 'down', reason: 'its cell is out of service', disabled: true, withCell: true });
+  const { freedBy } = failureOn(down, specOf(1)).held ?? {};
+  assert.equal(freedBy, ['members'], 'of one that is down, too, the cell would have to be put back as well');
 });
 
 test('held groups - of many members some are named, the rest are counted', () => {
