@@ -82,6 +82,20 @@ test('all that stands in the way - of classes asked of one provider, one that th
   assert.equal(toldOf({ groups: ofRoot }, device('gpu', 'VGPU')), ['not-on-one-provider VGPU']);
 });
 
+test('all that stands in the way - of classes asked of one provider, the one is told that another has not beside all the others', () => {
+  const node = { ...device('node', ''), inventories: { VCPU: inventory(4), MEMORY_MB: inventory(1_024) } };
+  const amounts: [string, number][] = [
+    ['VCPU', 1],
+    ['MEMORY_MB', 512],
+    ['VGPU', 1],
+  ];
+  for (const at of [0, 1, 2]) {
+    const resources = Object.fromEntries([...amounts.slice(at), ...amounts.slice(0, at)]);
+    const groups = [{ name: 'a', resources }];
+    assert.equal(toldOf({ groups }, node, device('gpu', 'VGPU')), ['not-on-one-provider VGPU'], `${at}`);
+  }
+});
+
 test('all that stands in the way - a trait that is named as a class is told as a trait', () => {
   const groups = [{ name: 'nic', resources: { CUSTOM_NIC: 1 }, required: ['CUSTOM_NIC'], forbidden: ['CUSTOM_SLOW'] }];
   assert.equal(toldOf({ groups }, device('nic', 'CUSTOM_NIC', ['CUSTOM_SLOW'])), [

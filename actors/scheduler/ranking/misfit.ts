@@ -16,6 +16,8 @@ export interface Misfit extends Omit<Refusal, 'code'> {
   readonly code: Refusal['code'] | 'not-on-one-provider';
 }
 
+type Demanded = Choice['demands'][number];
+
 /** Why a request does not fit a tree: what stands in the way first, said of the provider that came nearest. */
 export function misfitOf(spec: RequestSpec, tree: readonly Provider[]): Misfit {
   const alone = misfitOfOne(spec, tree);
@@ -52,18 +54,23 @@ function misfitOfOne(spec: RequestSpec, tree: readonly Provider[]): Misfit | nul
 }
 
 /**
- * A class of which the nearest provider has no inventory. One that the whole host lacks is told first; else one that
- * another of its providers has, which is only not where the group needs it.
+ * A class that keeps every provider from serving a choice, as it is not there: one that the host lacks altogether is told
+ * before one that another of its providers has, as that is only not where the group needs it. Of those it is one beside
+ * which a provider has all others, if there is one.
  */
 function missingOf({ group, demands }: Choice, nearest: Provider, tree: readonly Provider[]): Misfit | null {
   const missing = demands.filter(({ resourceClass }) => !nearest.stocks.has(resourceClass));
-  const absent = missing.find(({ resourceClass }) => !tree.some(({ stocks }) => stocks.has(resourceClass)));
-  const { resourceClass, amount } = absent ?? missing[0] ?? {};
-  if (resourceClass === undefined || amount === undefined) return null;
+  if (missing.length === 0) return null;
   const { spec } = tree[0] as Provider;
-  if (absent !== undefined) return refusalOf(spec, resourceClass, undefined, amount, 0);
-  const others = demands.map((one) => one.resourceClass).filter((one) => one !== resourceClass);
-  const message = `no provider of host '${spec.name}' has ${resourceClass} beside ${listed(others)}, which group '${group.name}' asks of one`;
+  const absent = missing.find(({ resourceClass }) => !tree.some(({ stocks }) => stocks.has(resourceClass)));
+  if (absent !== undefined) return refusalOf(spec, absent.resourceClass, undefined, absent.amount, 0);
+  const othersThan = (one: string) => demands.flatMap(({ resourceClass: other }) => (other === one ? [] : [other]));
+  const isAlone = ({ resourceClass }: Demanded) => {
+    const others = othersThan(resourceClass);
+    return tree.some(({ stocks }) => others.every((other) => stocks.has(other)));
+  };
+  const { resourceClass } = missing.find(isAlone) ?? demands.find(isAlone) ?? (missing[0] as Demanded);
+  const message = `no provider of host '${spec.name}' has ${resourceClass} beside ${listed(othersThan(resourceClass))}, which group '${group.name}' asks of one`;
   return { code: 'not-on-one-provider', message, provider: spec.id, resourceClass };
 }
 
