@@ -176,7 +176,7 @@ function viewFor(entry: Host, ofCell: Pick<Service, 'disabled'>): HostState {
   const isWithCell = disabledReason !== null && ofCell.disabled !== null;
   const isAlsoDisabled = disabledReason !== null && (isAway(entry) || (isWithCell && own === 'disabled'));
   // Whoever enables a host ends its rest, too.
-  const isAside = rest !== null && (isAway(entry) ? disabledReason === null : isWithCell);
+  const isAside = rest !== null && (isAway(entry) ? disabledReason === null : isWithCell && own !== 'disabled');
   const also = {
     ...(isWithCell ? { withCell: true as const } : {}),
     ...(isAlsoDisabled ? { disabled: true as const } : {}),

@@ -141,6 +141,22 @@ test('service of a cell - hosts that are away or rest come back disabled, and on
   ]);
 });
 
+test('service of a cell - of a host that is disabled by itself, too, no rest is told: who enables it ends that', () => {
+  const c1 = desk(['h1', 'h2', 'h3'], { failuresBeforeAside: 1 });
+  c1.fail('h2');
+  assert.is(c1.stateOf('h2'), 'set-aside');
+  c1.on.tell({ type: 'set-host', ask: 1, host: 'h2', enabled: false });
+  const told = () => {
+    const [, host] = sentOf(c1.on.tell({ type: 'list-hosts', ask: 1, limit: 9 }), 'hosts')[0]?.message.hosts ?? [];
+    return [host?.disabled, host?.withCell, host?.asideUntil];
+  };
+  assert.equal(told(), [undefined, undefined, undefined]);
+  set(c1, false);
+  assert.equal(told(), [true, true, undefined]);
+  c1.on.tell({ type: 'set-host', ask: 1, host: 'h2', enabled: true });
+  assert.equal(told(), [undefined, true, undefined]);
+});
+
 test('service of a cell - whoever asks for more about a host hears that it is disabled, as lists have it', () => {
   const c1 = desk(['h1', 'h2', 'h3'], { failuresBeforeAside: 1 });
   c1.activate('web', 'h1');
