@@ -26,7 +26,10 @@ export function renewConditions(work: Work, conditionsNow: ConditionsNow): void 
   }
   for (const { requests, conditions } of changed.values()) {
     commit(work, { type: 'conditions', requests, ...conditions });
-    for (const request of requests) withdrawFromLine(work, request);
+    for (const request of requests) {
+      (work.state.requests.get(request) as OpenRequest).isRenewed = true;
+      withdrawFromLine(work, request);
+    }
   }
 }
 

@@ -97,6 +97,8 @@ export interface OpenRequest {
   recorded: number;
   /** Nobody was ever asked, in no life; not recorded. */
   isNew: boolean;
+  /** In this life it was found to go by other conditions than it did before; not recorded. */
+  isRenewed: boolean;
   /** The scheduler that has taken the round, where it has to; not recorded. */
   taker: string | null;
   /** The scheduler that has said last that it is at this round; not recorded. */
@@ -177,6 +179,7 @@ export const UNASKED = {
   ends: null,
   round: 0,
   isNew: false,
+  isRenewed: false,
   taker: null,
   scheduler: null,
   awaits: null,

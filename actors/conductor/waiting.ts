@@ -58,9 +58,9 @@ export function parked(work: Work, message: Parked, from: Address): void {
   // Placed, failed or deleted meanwhile, it has its turn in vain.
   if (open === undefined) return turn.send(from, { type: 'withdraw', request });
   if (open.round !== round) {
-    // Asked for elsewhere since, it must not have its turn in two lines; in this life it may not have been asked for
-    // yet.
-    const isWhereItWaits = open.round === 0 && state.line?.scheduler === from;
+    // Asked for elsewhere since, it must not have its turn in two lines, nor by what an operator said before. In this life
+    // it may not have been asked for yet.
+    const isWhereItWaits = open.round === 0 && !open.isRenewed && state.line?.scheduler === from;
     if (!isWhereItWaits) turn.send(from, { type: 'withdraw', request, round });
     return;
   }

@@ -1167,4 +1167,22 @@ test('waiting - begun anew, a shard has those without a host go by what the oper
   assert.not.ok('tree' in (lifted.state.requests.get('a')?.spec ?? {}));
 });
 
+test('waiting - what the scheduler of the line parks late for an earlier life is withdrawn if the request goes by other conditions now', () => {
+  const on = bench(conductor({ ...OPTIONS, parkedAskMs: 3_600_000 }));
+  const waiting = Array.from({ length: MOST_IN_TIME + 8 }, (_, n) => `r${n}`);
+  parkAtOne(on, waiting);
+  const last = waiting.at(-1) as string;
+  const { round = 0 } = on.state.requests.get(last) ?? {};
+  const conditionsNow: ConditionsNow = () => ({ tree: { notMemberOf: ['licensed'] } });
+  const again = bench(conductor({ ...OPTIONS, parkedAskMs: 3_600_000, conditionsNow }), {
+    at: on.now,
+    entries: on.entries,
+  });
+  // It was being looked at as the shard began anew, so that it could not be withdrawn then.
+  const late = again.tell({ type: 'parked', request: last, round, reason: 'full', decision: '{}' }, 'scheduler/one');
+  assert.equal(sentOf(late, 'withdraw'), [
+    { to: 'scheduler/one', message: { type: 'withdraw', request: last, round } },
+  ]);
+});
+
 test.run();
