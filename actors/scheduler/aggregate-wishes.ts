@@ -52,7 +52,9 @@ export function onAggregates(request: Request): OnAggregates | undefined {
     const origins = request.where?.origins;
     // Hosts are ranked by it: the names of those that a request names would make every ranking its own.
     const { hosts: _, avoidHosts: __, ...ofAggregates } = origins ?? {};
-    asked = origins === undefined ? tree : { ...tree, origins: ofAggregates };
+    // Where nothing is avoided or kept for others, it makes no difference that nothing is said of where that comes from.
+    const isUnsaid = tree.notMemberOf === undefined && Object.keys(ofAggregates).length === 0;
+    asked = origins === undefined || isUnsaid ? tree : { ...tree, origins: ofAggregates };
     askedBy.set(request, asked);
   }
   return asked;

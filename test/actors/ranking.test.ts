@@ -193,6 +193,16 @@ test('ranking - what rankings are found by is short, however many aggregates a r
   }
 });
 
+test('ranking - one that names a host and an aggregate shares its ranking with those that name the aggregate alone', () => {
+  const rankings = emptyRankings([], 's');
+  const view = viewOf({ host: 'a', aggregates: ['ssd'] }, { host: 'b', aggregates: ['ssd'] });
+  const tree = { memberOf: [['ssd']] };
+  assert.ok(best({ rankings, view }, { spec: { ...specOf(1), tree } }, NOBODY));
+  const naming = { spec: { ...specOf(1), tree: { ...tree, oneOf: ['p-b'] } }, where: { origins: { hosts: ['c1/b'] } } };
+  assert.is(best({ rankings, view }, naming, NOBODY)?.host, 'b');
+  assert.is(rankings.shapes.size, 1);
+});
+
 test('ranking - a host is weighed once for requests that are alike, and again only when it changed', () => {
   const weighed: string[] = [];
   const counting: Weigher = {
