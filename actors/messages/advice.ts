@@ -203,7 +203,9 @@ function changeWords(advice: Advice, till: (at: number) => string): string {
     case 'more':
       return `with ${to} ${about}${of} instead of ${from} ${fits}`;
     case 'group-split':
-      return `if ${about} of ${whose} were asked for in a group of its own, ${fits}`;
+      return groups === undefined
+        ? `if ${about} of ${whose} were asked for in a group of its own, ${fits}`
+        : `if ${about} of ${whose} were asked for in groups of their own, one each, ${fits}`;
     case 'without-resource':
       return `if no ${about} were asked for${of}, ${fits}`;
     case 'when-empty':

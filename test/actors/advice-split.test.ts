@@ -148,7 +148,7 @@ test('scheduler - groups that ask alike for what no provider has together are sp
   assert.equal(one, { code: 'group-split', groups: ['g0', 'g1'], about: 'VGPU', hosts: 1 });
   assert.is(
     words(one as Advice),
-    "if VGPU of each of the groups 'g0', 'g1' were asked for in a group of its own, it would fit on 1 host",
+    "if VGPU of each of the groups 'g0', 'g1' were asked for in groups of their own, one each, it would fit on 1 host",
   );
 });
 
