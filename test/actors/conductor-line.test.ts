@@ -9,11 +9,13 @@ import type { ConductorMessage } from '../../actors/messages/conductor.ts';
 import {
   atOnce,
   buildOf,
+  cameUp,
   desk,
   OPTIONS,
   parkAtOne,
   parkedAs,
   selectsIn,
+  unhurried,
   viewOf,
 } from '../support/conductor-waiting.ts';
 import { selectionAt } from '../support/machine-paths.ts';
@@ -73,7 +75,7 @@ test('waiting - requests that wait do so at one scheduler, which alone knows who
 });
 
 test('waiting - where the scheduler with whom they wait has died, the first goes elsewhere first, the others follow in order, and who is new comes after them', () => {
-  const on = bench(conductor({ ...OPTIONS, parkedAskMs: 3_600_000 }));
+  const on = bench(unhurried);
   for (const request of ['first', 'second', 'third']) {
     on.tell(buildOf(request, 7_200_000));
     on.now += 1;
@@ -93,30 +95,29 @@ test('waiting - where the scheduler with whom they wait has died, the first goes
 });
 
 test('waiting - when the scheduler with whom they wait comes up anew, all are asked for there at once and in their order', () => {
-  const on = bench(conductor({ ...OPTIONS, parkedAskMs: 3_600_000 }));
+  const on = bench(unhurried);
   const waiting = ['first', 'second', 'third', 'fourth'];
   parkAtOne(on, waiting);
   on.now += 10_000;
   // One of them was asked for when nobody was there.
   on.tell({ type: 'wake', id: 'request third' });
-  const cameUp = (request: string) => selectsIn(on.tell({ type: 'wake', id: `request ${request}`, isEarly: true }));
   assert.equal(
-    cameUp('fourth'),
+    cameUp(on, 'fourth'),
     waiting.map((request) => `${request} of scheduler/one`),
   );
   on.now += 1;
-  assert.equal(cameUp('second'), [], 'it was told so before all were asked for, and heard it after');
+  assert.equal(cameUp(on, 'second'), [], 'it was told so before all were asked for, and heard it after');
   // Yet another comes up: it may be the one where they wait as well.
   on.now += 2_000;
   assert.equal(
-    cameUp('third'),
+    cameUp(on, 'third'),
     waiting.map((request) => `${request} of scheduler/one`),
     'one that was asked for in vain before, too, as nobody was answered since',
   );
 });
 
 test('waiting - one that was left alone where others were answered is not asked for with all when a scheduler comes up', () => {
-  const on = bench(conductor({ ...OPTIONS, parkedAskMs: 3_600_000 }));
+  const on = bench(unhurried);
   parkAtOne(on, ['first', 'second', 'third']);
   on.now += 10_000;
   on.tell({ type: 'wake', id: 'request second' });
@@ -126,27 +127,25 @@ test('waiting - one that was left alone where others were answered is not asked 
   on.now += 500;
   assert.equal(selectsIn(on.tell({ type: 'wake', id: 'request second' })), ['second of scheduler']);
   on.now += 500;
-  const cameUp = on.tell({ type: 'wake', id: 'request third', isEarly: true });
-  assert.equal(selectsIn(cameUp), ['first of scheduler/one', 'third of scheduler/one']);
+  assert.equal(cameUp(on, 'third'), ['first of scheduler/one', 'third of scheduler/one']);
 });
 
 test('waiting - nobody is there for long: the first is asked for wherever somebody is, and the others follow it there, before any who is new', () => {
-  const on = bench(conductor({ ...OPTIONS, parkedAskMs: 3_600_000 }));
+  const on = bench(unhurried);
   const waiting = ['first', 'second', 'third'];
   parkAtOne(on, waiting);
   on.now += 10_000;
-  const cameUp = (request: string) => selectsIn(on.tell({ type: 'wake', id: `request ${request}`, isEarly: true }));
-  cameUp('third');
+  cameUp(on, 'third');
   on.now += 1_000;
-  cameUp('third');
+  cameUp(on, 'third');
   on.now += PATIENCE.firstMs;
-  assert.equal(cameUp('third'), ['first of scheduler']);
-  assert.equal([...cameUp('second'), ...cameUp('third')], [], 'they hear of it, and stay behind the first');
+  assert.equal(cameUp(on, 'third'), ['first of scheduler']);
+  assert.equal([...cameUp(on, 'second'), ...cameUp(on, 'third')], [], 'they hear of it, and stay behind the first');
   assert.equal(selectsIn(on.tell(buildOf('new', 7_200_000))), []);
   assert.equal(selectsIn(on.tell(atOnce('hasty'))), ['hasty of scheduler'], 'it does not wait');
   // Another comes up, while nobody has answered.
   on.now += 1_000;
-  assert.equal(cameUp('first'), ['first of scheduler']);
+  assert.equal(cameUp(on, 'first'), ['first of scheduler']);
   // Whatever it answers, it is there.
   const { round = 0 } = on.state.requests.get('first') ?? {};
   assert.equal(selectsIn(on.tell({ type: 'selecting', request: 'first', round }, 'scheduler/two')), [
@@ -158,16 +157,15 @@ test('waiting - nobody is there for long: the first is asked for wherever somebo
 });
 
 test('waiting - nobody is there for long, and the first is answered by none: from the second question in vain on one more is asked for with each', () => {
-  const on = bench(conductor({ ...OPTIONS, parkedAskMs: 3_600_000 }));
+  const on = bench(unhurried);
   const waiting = Array.from({ length: 12 }, (_, n) => `r${n}`);
   parkAtOne(on, waiting);
   on.now += 10_000;
-  const cameUp = () => selectsIn(on.tell({ type: 'wake', id: 'request r11', isEarly: true }));
-  cameUp();
+  cameUp(on, 'r11');
   on.now += 1_000;
-  cameUp();
+  cameUp(on, 'r11');
   on.now += PATIENCE.firstMs;
-  assert.equal(cameUp(), ['r0 of scheduler']);
+  assert.equal(cameUp(on, 'r11'), ['r0 of scheduler']);
   // Others in the group stand still, and the question was dealt to one of them.
   const firstAskedAgain = on.pass(2 * PATIENCE.firstMs).flatMap(selectsIn);
   assert.equal(new Set(firstAskedAgain.map((one) => one.split(' ')[0])), new Set(['r0']));
@@ -186,15 +184,14 @@ test('waiting - nobody is there for long, and the first is answered by none: fro
 });
 
 test('waiting - nobody is there for long, and then the one is back where they wait: all are asked for there', () => {
-  const on = bench(conductor({ ...OPTIONS, parkedAskMs: 3_600_000 }));
+  const on = bench(unhurried);
   parkAtOne(on, ['first', 'second', 'third']);
   on.now += 10_000;
-  const cameUp = () => selectsIn(on.tell({ type: 'wake', id: 'request third', isEarly: true }));
-  cameUp();
+  cameUp(on, 'third');
   on.now += 1_000;
-  cameUp();
+  cameUp(on, 'third');
   on.now += PATIENCE.firstMs;
-  assert.equal(cameUp(), ['first of scheduler']);
+  assert.equal(cameUp(on, 'third'), ['first of scheduler']);
   assert.equal(selectsIn(parkedAs(on, 'first', 'full', 'scheduler/one')), [
     'second of scheduler/one',
     'third of scheduler/one',
@@ -202,7 +199,7 @@ test('waiting - nobody is there for long, and then the one is back where they wa
 });
 
 test('waiting - what a scheduler has parked that was asked for elsewhere since is withdrawn there: it must not stand in two lines', () => {
-  const on = bench(conductor({ ...OPTIONS, parkedAskMs: 3_600_000 }));
+  const on = bench(unhurried);
   parkAtOne(on, ['first', 'second']);
   on.tell(buildOf('web', 7_200_000));
   const { round = 0 } = on.state.requests.get('web') ?? {};
@@ -214,13 +211,12 @@ test('waiting - what a scheduler has parked that was asked for elsewhere since i
 });
 
 test('waiting - what the scheduler of the line has parked for an earlier life of the shard stays in line until it is asked for', () => {
-  const endless = conductor({ ...OPTIONS, parkedAskMs: 3_600_000 });
-  const on = bench(endless);
+  const on = bench(unhurried);
   const waiting = Array.from({ length: MOST_IN_TIME + 8 }, (_, n) => `r${n}`);
   parkAtOne(on, waiting);
   const last = waiting.at(-1) as string;
   const { round = 0 } = on.state.requests.get(last) ?? {};
-  const again = bench(endless, { at: on.now, entries: on.entries });
+  const again = bench(unhurried, { at: on.now, entries: on.entries });
   const message: ConductorMessage = { type: 'parked', request: last, round, reason: 'full', decision: '{}' };
   const late = again.tell(message, 'scheduler/one');
   assert.not.ok(selectsIn(late).includes(`${last} of scheduler/one`), 'others come first');
@@ -232,7 +228,7 @@ test('waiting - what the scheduler of the line has parked for an earlier life of
 });
 
 test('waiting - the first is asked for elsewhere in vain once: by name next, and those who gave way do so once more', () => {
-  const on = bench(conductor({ ...OPTIONS, parkedAskMs: 3_600_000 }));
+  const on = bench(unhurried);
   parkAtOne(on, ['first', 'second']);
   on.tell(atOnce('hasty'));
   on.now += 10_000;
@@ -252,7 +248,7 @@ test('waiting - the first is asked for elsewhere in vain once: by name next, and
 });
 
 test('waiting - the first was asked for elsewhere in vain, and no other is known: it is not asked for where it was before', () => {
-  const on = bench(conductor({ ...OPTIONS, parkedAskMs: 3_600_000 }));
+  const on = bench(unhurried);
   parkAtOne(on, ['first', 'second']);
   on.now += 10_000;
   on.tell(buildOf('new', 7_200_000));
@@ -266,52 +262,49 @@ test('waiting - the first was asked for elsewhere in vain, and no other is known
 
 test('waiting - where several schedulers come up one after the other, all are asked for each time where they wait, until it answers', () => {
   for (const gapMs of [20, 150, 300]) {
-    const on = bench(conductor({ ...OPTIONS, parkedAskMs: 3_600_000 }));
+    const on = bench(unhurried);
     const waiting = ['first', 'second', 'third', 'fourth'];
     const asked = waiting.map((request) => `${request} of scheduler/one`);
     parkAtOne(on, waiting);
     on.now += 10_000;
-    const cameUp = (request: string) => selectsIn(on.tell({ type: 'wake', id: `request ${request}`, isEarly: true }));
-    assert.equal(cameUp('fourth'), asked, 'another than the one where they wait');
+    assert.equal(cameUp(on, 'fourth'), asked, 'another than the one where they wait');
     on.now += gapMs;
-    const then = cameUp('third');
+    const then = cameUp(on, 'third');
     assert.equal([...then, ...on.pass(200).flatMap(selectsIn)], asked, `another after ${gapMs} ms`);
     on.now += gapMs;
-    assert.equal([...cameUp('second'), ...on.pass(200).flatMap(selectsIn)], asked, 'and yet another');
+    assert.equal([...cameUp(on, 'second'), ...on.pass(200).flatMap(selectsIn)], asked, 'and yet another');
     for (const request of waiting) parkedAs(on, request, 'full', 'scheduler/one');
     assert.equal(on.pass(200).flatMap(selectsIn), []);
   }
 });
 
 test('waiting - what tells of another scheduler while all are asked for makes nobody ask again once the first is answered', () => {
-  const on = bench(conductor({ ...OPTIONS, parkedAskMs: 3_600_000 }));
+  const on = bench(unhurried);
   const waiting = ['first', 'second', 'third', 'fourth'];
   parkAtOne(on, waiting);
   on.now += 10_000;
-  const cameUp = (request: string) => selectsIn(on.tell({ type: 'wake', id: `request ${request}`, isEarly: true }));
-  assert.is(cameUp('fourth').length, waiting.length);
+  assert.is(cameUp(on, 'fourth').length, waiting.length);
   on.now += 20;
-  assert.equal(cameUp('third'), []);
+  assert.equal(cameUp(on, 'third'), []);
   for (const request of waiting.slice(0, 2)) parkedAs(on, request, 'full', 'scheduler/one');
   assert.equal(on.pass(200).flatMap(selectsIn), []);
 });
 
 test('waiting - where a scheduler comes up after the first was answered, those that were asked for with it are asked for again', () => {
-  const on = bench(conductor({ ...OPTIONS, parkedAskMs: 3_600_000 }));
+  const on = bench(unhurried);
   const waiting = ['first', 'second', 'third', 'fourth'];
   parkAtOne(on, waiting);
   on.now += 10_000;
-  const cameUp = (request: string) => selectsIn(on.tell({ type: 'wake', id: `request ${request}`, isEarly: true }));
-  const asked = cameUp('fourth');
+  const asked = cameUp(on, 'fourth');
   assert.is(asked.length, waiting.length);
   on.now += 10;
   parkedAs(on, 'first', 'full', 'scheduler/one');
   on.now += 600;
-  assert.equal(cameUp('third'), asked);
+  assert.equal(cameUp(on, 'third'), asked);
 });
 
 test('waiting - those that follow the first do so too where it is not known yet what comes of it, and it is asked for but once', () => {
-  const on = bench(conductor({ ...OPTIONS, parkedAskMs: 3_600_000 }));
+  const on = bench(unhurried);
   parkAtOne(on, ['first', 'second', 'third']);
   on.now += 10_000;
   on.tell(buildOf('new', 7_200_000));
@@ -324,7 +317,7 @@ test('waiting - those that follow the first do so too where it is not known yet 
 });
 
 test('waiting - where a scheduler comes up just after the first was answered elsewhere, the others go on following it there', () => {
-  const on = bench(conductor({ ...OPTIONS, parkedAskMs: 3_600_000 }));
+  const on = bench(unhurried);
   parkAtOne(on, ['first', 'second', 'third']);
   on.now += 10_000;
   on.tell(buildOf('new', 7_200_000));
@@ -357,25 +350,24 @@ test('waiting - where more follow the first than are asked for at once, none who
 });
 
 test('waiting - one that may not wait is asked for again at once when a scheduler comes up, though it was asked for just before', () => {
-  const on = bench(conductor({ ...OPTIONS, parkedAskMs: 3_600_000 }));
+  const on = bench(unhurried);
   parkAtOne(on, ['first']);
   on.now += 10_000;
   on.tell(atOnce('hasty'));
   on.now += 50;
-  const cameUp = selectsIn(on.tell({ type: 'wake', id: 'request hasty', isEarly: true }));
-  assert.ok(cameUp.includes('hasty of scheduler'), cameUp.join());
+  const asked = cameUp(on, 'hasty');
+  assert.ok(asked.includes('hasty of scheduler'), asked.join());
 });
 
 test('waiting - where the scheduler with whom they wait comes up just after another, all are asked for there though it answers new ones at once', () => {
-  const on = bench(conductor({ ...OPTIONS, parkedAskMs: 3_600_000 }));
+  const on = bench(unhurried);
   const waiting = ['first', 'second', 'third', 'fourth'];
   const asked = waiting.map((request) => `${request} of scheduler/one`);
   parkAtOne(on, waiting);
   on.now += 10_000;
-  const cameUp = (request: string) => selectsIn(on.tell({ type: 'wake', id: `request ${request}`, isEarly: true }));
-  assert.equal(cameUp('fourth'), asked, 'another than the one where they wait');
+  assert.equal(cameUp(on, 'fourth'), asked, 'another than the one where they wait');
   on.now += 60;
-  assert.equal(cameUp('third'), []);
+  assert.equal(cameUp(on, 'third'), []);
   on.tell(buildOf('new', undefined));
   const round = on.state.requests.get('new')?.round ?? 0;
   on.tell({ type: 'selecting', request: 'new', round }, 'scheduler/one');
@@ -383,20 +375,19 @@ test('waiting - where the scheduler with whom they wait comes up just after anot
 });
 
 test('waiting - where another scheduler comes up while more wait than are asked for at once, those who came first are asked for first again', () => {
-  const on = bench(conductor({ ...OPTIONS, parkedAskMs: 3_600_000 }));
+  const on = bench(unhurried);
   const waiting = Array.from({ length: MOST_IN_TIME + 8 }, (_, n) => `r${n}`);
   parkAtOne(on, waiting);
   on.now += 10_000;
-  const cameUp = (request: string) => selectsIn(on.tell({ type: 'wake', id: `request ${request}`, isEarly: true }));
-  const asked = cameUp('r9');
+  const asked = cameUp(on, 'r9');
   assert.ok(asked.length < waiting.length);
   on.now += 150;
-  const again = [cameUp('r5'), ...on.pass(1_200).map(selectsIn)].flat();
+  const again = [cameUp(on, 'r5'), ...on.pass(1_200).map(selectsIn)].flat();
   assert.equal(again.slice(0, 5), asked.slice(0, 5));
 });
 
 test('waiting - where the scheduler with whom they wait has died and the first finds room elsewhere, the others follow all the same', () => {
-  const on = bench(conductor({ ...OPTIONS, parkedAskMs: 3_600_000 }));
+  const on = bench(unhurried);
   parkAtOne(on, ['first', 'second', 'third']);
   on.now += 10_000;
   on.tell(buildOf('new', 7_200_000));
@@ -424,7 +415,7 @@ test('waiting - where the scheduler with whom they wait has died and the first f
 });
 
 test('waiting - an answer to what was asked before does not move the line, nor one about what was not asked for in vain', () => {
-  const on = bench(conductor({ ...OPTIONS, parkedAskMs: 3_600_000 }));
+  const on = bench(unhurried);
   on.tell(buildOf('first', 7_200_000));
   parkedAs(on, 'first', 'full', 'scheduler/one');
   on.now += 10_000;
@@ -441,7 +432,7 @@ test('waiting - an answer to what was asked before does not move the line, nor o
 });
 
 test('waiting - a scheduler that answers anything keeps the line, however long it takes over one of them', () => {
-  const on = bench(conductor({ ...OPTIONS, parkedAskMs: 3_600_000 }));
+  const on = bench(unhurried);
   on.tell(buildOf('first', 7_200_000));
   parkedAs(on, 'first', 'full', 'scheduler/one');
   on.tell(buildOf('slow', 7_200_000));
@@ -459,7 +450,7 @@ test('waiting - a scheduler that answers anything keeps the line, however long i
 });
 
 test('waiting - one that the scheduler of the line is slow to choose for is no reason to leave it', () => {
-  const on = bench(conductor({ ...OPTIONS, parkedAskMs: 3_600_000 }));
+  const on = bench(unhurried);
   on.tell(buildOf('first', 7_200_000));
   parkedAs(on, 'first', 'full', 'scheduler/one');
   const asked = [...sentOf(on.tell(buildOf('slow', 7_200_000)), 'select')];
@@ -493,7 +484,7 @@ test('waiting - one that the scheduler of the line never comes to an end with wa
 });
 
 test('waiting - where one who went elsewhere is left alone there too, those who were to follow it go on in their order', () => {
-  const on = bench(conductor({ ...OPTIONS, parkedAskMs: 3_600_000 }));
+  const on = bench(unhurried);
   parkAtOne(on, ['a', 'b', 'c']);
   /** Until nobody is asked but the first, of anybody. */
   const deserted = () => {
@@ -509,7 +500,7 @@ test('waiting - where one who went elsewhere is left alone there too, those who 
 });
 
 test('waiting - of very many that follow the first, no more are asked for at once than are answered in good time', () => {
-  const on = bench(conductor({ ...OPTIONS, parkedAskMs: 3_600_000 }));
+  const on = bench(unhurried);
   const names = Array.from({ length: 2_000 }, (_, position) => `r${position}`);
   for (const request of names) {
     on.tell(buildOf(request, 7_200_000));
@@ -532,7 +523,7 @@ test('waiting - of very many that follow the first, no more are asked for at onc
 });
 
 test('waiting - nobody answers at all where the first is asked for: whoever is new is asked for all the same', () => {
-  const on = bench(conductor({ ...OPTIONS, parkedAskMs: 3_600_000 }));
+  const on = bench(unhurried);
   on.tell(buildOf('first', 7_200_000));
   parkedAs(on, 'first', 'full', 'scheduler/one');
   on.now += 10_000;
@@ -546,7 +537,7 @@ test('waiting - nobody answers at all where the first is asked for: whoever is n
 });
 
 test('waiting - nobody answers where the first is asked for: however many give way to it, it is asked for elsewhere once', () => {
-  const on = bench(conductor({ ...OPTIONS, parkedAskMs: 3_600_000 }));
+  const on = bench(unhurried);
   parkAtOne(on, ['first']);
   on.now += 10_000;
   for (const request of ['b', 'c', 'd']) {
@@ -560,7 +551,7 @@ test('waiting - nobody answers where the first is asked for: however many give w
 });
 
 test('waiting - where another one waits first once the first has a host, it is that one to which others give way', () => {
-  const on = bench(conductor({ ...OPTIONS, parkedAskMs: 3_600_000 }));
+  const on = bench(unhurried);
   parkAtOne(on, ['first', 'second']);
   /** Who is asked for elsewhere first, once somebody is asked for in vain where all wait. */
   const goesAhead = (request: string) => {
@@ -597,17 +588,16 @@ test('waiting - where the first itself is asked for in vain, it is asked for els
 });
 
 test('waiting - nobody answers where all wait, the first was asked for elsewhere, and a scheduler comes up: it is asked for once more', () => {
-  const on = bench(conductor({ ...OPTIONS, parkedAskMs: 3_600_000 }));
+  const on = bench(unhurried);
   const waiting = ['first', 'second', 'third'];
   parkAtOne(on, waiting);
-  const cameUp = () => selectsIn(on.tell({ type: 'wake', id: 'request third', isEarly: true }));
   const asked: string[] = [];
   on.tell({ type: 'wake', id: 'request first' });
   while (!asked.includes('first of scheduler')) asked.push(...on.pass(100).flatMap(selectsIn));
   on.now += 300;
-  assert.equal(cameUp(), ['first of scheduler']);
+  assert.equal(cameUp(on, 'third'), ['first of scheduler']);
   // Nor is it otherwise where the first has only given way to one that is new.
-  const other = bench(conductor({ ...OPTIONS, parkedAskMs: 3_600_000 }));
+  const other = bench(unhurried);
   parkAtOne(other, waiting);
   other.now += 10_000;
   other.tell(buildOf('new', 7_200_000));
@@ -642,19 +632,18 @@ test('waiting - when nobody waits any more the next one waits with whoever answe
 });
 
 test('waiting - after a crash those that wait are asked for where they waited, and if nobody answers there they leave it in their order', () => {
-  const endless = conductor({ ...OPTIONS, parkedAskMs: 3_600_000 });
-  const on = bench(endless);
+  const on = bench(unhurried);
   parkAtOne(on, ['first', 'second', 'third']);
-  assert.equal(replayed(endless, on.entries), on.stored());
-  assert.equal(restored(endless, on.stored()), on.stored());
-  const again = bench(endless, { at: on.now + 10_000, entries: on.entries });
+  assert.equal(replayed(unhurried, on.entries), on.stored());
+  assert.equal(restored(unhurried, on.stored()), on.stored());
+  const again = bench(unhurried, { at: on.now + 10_000, entries: on.entries });
   assert.equal(selectsIn(again.first), ['first of scheduler/one', 'second of scheduler/one', 'third of scheduler/one']);
   const asked: string[] = [];
   while (!asked.some((one) => one.endsWith(' of scheduler'))) asked.push(...again.pass(100).flatMap(selectsIn));
   assert.is(asked.at(-1), 'first of scheduler');
   const followed = parkedAs(again, 'first', 'full', 'scheduler/two');
   assert.equal(selectsIn(followed), ['second of scheduler/two', 'third of scheduler/two']);
-  const later = bench(endless, { at: again.now, entries: [...on.entries, ...again.entries] });
+  const later = bench(unhurried, { at: again.now, entries: [...on.entries, ...again.entries] });
   assert.equal(
     later.state.line,
     { scheduler: 'scheduler/two', heardAt: null, isLost: false, soughtInVain: 0 },
@@ -663,22 +652,21 @@ test('waiting - after a crash those that wait are asked for where they waited, a
 });
 
 test('waiting - of very many that wait after a crash only the first are asked for until somebody answers, and none is forgotten', () => {
-  const endless = conductor({ ...OPTIONS, parkedAskMs: 3_600_000 });
-  const on = bench(endless);
+  const on = bench(unhurried);
   const names = Array.from({ length: 1_000 }, (_, position) => `r${position}`);
   for (const request of names) {
     on.tell(buildOf(request, 60_000));
     parkedAs(on, request, 'full', 'scheduler/one');
   }
   const of = (scheduler: string, some: readonly string[]) => some.map((request) => `${request} of ${scheduler}`);
-  const recovered = () => bench(endless, { at: on.now + 1_000, entries: on.entries });
+  const recovered = () => bench(unhurried, { at: on.now + 1_000, entries: on.entries });
   const again = recovered();
   assert.equal(selectsIn(again.first), of('scheduler/one', names.slice(0, 8)));
   const hasty = atOnce('hasty');
   assert.equal(selectsIn(again.tell(hasty)), ['hasty of scheduler'], 'who does not wait is not held up by them');
-  const cameUp = recovered();
-  cameUp.now += 2_000;
-  const anew = selectsIn(cameUp.tell({ type: 'wake', id: 'request r5', isEarly: true }));
+  const third = recovered();
+  third.now += 2_000;
+  const anew = cameUp(third, 'r5');
   assert.equal(anew, of('scheduler/one', names.slice(0, 8)), 'nor are more when a scheduler comes up');
   const asked = selectsIn(parkedAs(again, 'r0', 'full', 'scheduler/one'));
   assert.ok(asked.length > LEAST / 2, `${asked.length} more`);

@@ -15,6 +15,7 @@ import {
   parkAtOne,
   parkedAs,
   selectsIn,
+  unhurried,
   viewOf,
 } from '../support/conductor-waiting.ts';
 import { selectionAt } from '../support/machine-paths.ts';
@@ -468,7 +469,7 @@ test('waiting - begun anew, a shard has those without a host go by what the oper
 });
 
 test('waiting - what the scheduler of the line parks late for an earlier life is withdrawn if the request goes by other conditions now', () => {
-  const on = bench(conductor({ ...OPTIONS, parkedAskMs: 3_600_000 }));
+  const on = bench(unhurried);
   const waiting = Array.from({ length: MOST_IN_TIME + 8 }, (_, n) => `r${n}`);
   parkAtOne(on, waiting);
   const last = waiting.at(-1) as string;

@@ -10,6 +10,8 @@ export const OPTIONS = { shard: 0, requestedMs: 60_000, patience: PATIENCE, park
 export const actor = conductor({ ...OPTIONS, maxParked: 2 });
 export const desk = () => bench(actor);
 export type Desk = ReturnType<typeof desk>;
+/** Which asks again for those that wait once an hour, unless something happens. */
+export const unhurried = conductor({ ...OPTIONS, parkedAskMs: 3_600_000 });
 
 export function buildOf(request: string, waitMs: number | undefined = 300_000, more: Partial<Build> = {}): Build {
   const spec: Build['spec'] = { groups: [{ name: '', resources: { VCPU: 1 } }], groupPolicy: 'none' };
@@ -45,4 +47,9 @@ export function parkAtOne(on: Desk, requests: readonly string[]): void {
 export function viewOf(on: Desk, instance: string) {
   const [shown] = sentOf(on.tell({ type: 'show', ask: 1, instance }), 'shown');
   return shown?.message.view ?? null;
+}
+
+/** A request hears that a scheduler has come up; answers who is asked for, and of whom. */
+export function cameUp(on: Desk, request: string): string[] {
+  return selectsIn(on.tell({ type: 'wake', id: `request ${request}`, isEarly: true }));
 }
