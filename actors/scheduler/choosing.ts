@@ -81,6 +81,7 @@ function newOpen(work: Work, key: string, asked: Select, from: Address, inTurn: 
     turnOfProject: inTurn?.turnOfProject ?? null,
     repeats: 0,
     heldUnheard: new Set(),
+    givenBack: new Set(),
     toldAwaiting: false,
   };
 }

@@ -78,6 +78,6 @@ export function concerns([first]: readonly ProviderUsage[], open: Open, instance
 export function isAnswer(work: Work, open: Open, { consumer, order }: ClaimGranted): boolean {
   if (order === undefined || !isOrdered(work, open)) return true;
   const value = open.machines.get(consumer)?.value;
-  if (value === 'recalling') return order === orderOfRecall(open);
+  if (value === 'recalling') return order === orderOfRecall(open) && !open.givenBack.has(consumer);
   return value === 'claiming' && order === orderOfClaim(work, open, consumer).order;
 }

@@ -29,6 +29,7 @@ export function giveAllBack(work: Work, open: Open, then: GivingBack['then']): v
     if (candidate !== null) {
       const { order = 0 } = orderOfClaim(work, open, instance);
       left.set(instance, { to: placementOf(candidate.provider, work.placementShards), order });
+      open.givenBack.add(instance);
       expectNoMore(work.state.view, instance);
     }
     settle(work, open, instance);

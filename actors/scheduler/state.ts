@@ -90,6 +90,8 @@ export interface Open {
   repeats: number;
   /** Instances of which placement has said that they hold something, on a host that this scheduler has not heard of. */
   readonly heldUnheard: Set<string>;
+  /** Instances for which all was given back in this try: what was granted before, and comes late, is void. */
+  readonly givenBack: Set<string>;
   /** Whether its asker was told last that placement shards have not answered. */
   toldAwaiting: boolean;
   /** When its asker has given it up; the time of day that he has said is for placement. */

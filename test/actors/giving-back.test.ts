@@ -9,6 +9,9 @@ import type { Claim, Unclaim } from '../../actors/messages/placement.ts';
 import type { Select } from '../../actors/messages/scheduler.ts';
 import { placement } from '../../actors/placement/placement.ts';
 import { instanceNames } from '../../actors/routing.ts';
+import { isAnswer } from '../../actors/scheduler/claiming.ts';
+import { orderOfRecall } from '../../actors/scheduler/rounds.ts';
+import type { Open, Work } from '../../actors/scheduler/state.ts';
 import { seededRandom } from '../../runtime/random.ts';
 import { type HostWords, treeOfHost } from '../support/facts.ts';
 import { type Answer, schedulersOf } from '../support/schedulers.ts';
@@ -174,6 +177,18 @@ test('giving back - a grant that comes once more, of what was given back since, 
   on.deliver();
   assert.equal(hostsIn(on.answers), ['parked', 'parked'], 'one of the two holds nothing');
   assert.equal(heldOf(on, 'web'), []);
+});
+
+test('giving back - what a recall was granted and was given back since is not taken for held when its grant comes late', () => {
+  const asked = selectOf('web', 2, 2, { round: 2 });
+  const machines = new Map([['web-0', { value: 'recalling' }]]);
+  const open = { asked, machines, tryNumber: 0, givenBack: new Set<string>() } as unknown as Open;
+  const work = { placementShards: 1 } as Work;
+  const order = orderOfRecall(open);
+  const grant = { type: 'claim-granted', consumer: 'web-0', attempt: 1, allocations: [], usages: [], order } as const;
+  assert.is(isAnswer(work, open, grant), true);
+  open.givenBack.add('web-0');
+  assert.is(isAnswer(work, open, grant), false);
 });
 
 test('giving back - one that comes to wait in line with others brings nothing along', () => {
