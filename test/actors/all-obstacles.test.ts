@@ -96,6 +96,18 @@ test('all that stands in the way - of classes asked of one provider, the one is 
   }
 });
 
+test('all that stands in the way - what there is too little of is told beside that no provider has it with the others', () => {
+  const told = (...groups: RequestSpec['groups']) =>
+    toldOf({ groups }, device('nic', 'CUSTOM_NIC'), device('gpu', 'VGPU')).sort();
+  const one = { name: 'a', resources: { CUSTOM_NIC: 1, VGPU: 1 } };
+  const other = { name: 'b', resources: { CUSTOM_NIC: 99 } };
+  const both = ['exceeds-capacity CUSTOM_NIC', 'not-on-one-provider CUSTOM_NIC'];
+  assert.equal(told(one, other), both);
+  assert.equal(told(other, one), both, 'in whatever order they are asked for');
+  assert.equal(told({ name: 'a', resources: { CUSTOM_NIC: 99, VGPU: 1 } }), both);
+  assert.equal(told({ name: 'a', resources: { CUSTOM_NIC: 4, VGPU: 1 } }), both.slice(1));
+});
+
 test('all that stands in the way - a trait that is named as a class is told as a trait', () => {
   const groups = [{ name: 'nic', resources: { CUSTOM_NIC: 1 }, required: ['CUSTOM_NIC'], forbidden: ['CUSTOM_SLOW'] }];
   assert.equal(toldOf({ groups }, device('nic', 'CUSTOM_NIC', ['CUSTOM_SLOW'])), [

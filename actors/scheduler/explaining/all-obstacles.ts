@@ -16,7 +16,7 @@ import type { Request } from '../request.ts';
 import type { HostFacts } from '../view/host-facts.ts';
 import { treeOf, type View, type ViewHost } from '../view/view.ts';
 import { factsOf } from '../view/view-hosts.ts';
-import { isTold, SAYING_ONE, withMoreOf, withoutClass, withoutCondition } from './more-obstacles.ts';
+import { apart, isTold, SAYING_ONE, withMoreOf, withoutClass, withoutCondition } from './more-obstacles.ts';
 import { shortForAll } from './room-together.ts';
 
 /** How many things in the way of resources are told. */
@@ -106,6 +106,7 @@ export function misfitsOf(asked: RequestSpec, has: readonly Provider[], count = 
     known.add(key);
     all.push({ code, about, short, message });
     if (resourceClass !== undefined && short !== undefined) tree = withMoreOf(tree, resourceClass, short);
+    else if (resourceClass !== undefined && code === 'not-on-one-provider') spec = apart(spec, resourceClass, tree);
     else if (resourceClass !== undefined) spec = withoutClass(spec, resourceClass);
     else {
       const left = withoutCondition(spec, { code, about });

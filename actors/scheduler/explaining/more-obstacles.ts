@@ -67,8 +67,8 @@ export const isOfClass = ({ groups }: RequestSpec, { code, about = '' }: Obstacl
 /**
  * Whether a request would fit a host but for a class of which it is short: with so much less of it in one group, or with so
  * much more of it on one of its devices. Where it is off the units, with an amount in one group that is as much smaller or
- * larger, or if its devices gave any amount. All conditions stay. Where it is not said how much it is short of, without
- * the class in all groups.
+ * larger, or if its devices gave any amount. All conditions stay. Where no provider has the class beside others, with the
+ * class in groups of its own; where else it is not said how much it is short of, without the class in all groups.
  * @param count How many instances the host must hold.
  */
 export function isAllThatLacks(
@@ -85,6 +85,7 @@ export function isAllThatLacks(
     // It is looser than all that follow, and the same for every host.
     if (fit(known.loosest, tree) === null) return false;
     const fitsWithout = () => holds(known.without, tree);
+    if (code === 'not-on-one-provider') return fitsWithout() && holds(apart(spec, about, tree), tree);
     if (short === undefined) return fitsWithout();
     const isOfUnits = code === 'unit-constraint';
     const steps = [...new Set(tree.map(({ stocks }) => stocks.get(about)?.inventory.step_size ?? 1))];
@@ -200,6 +201,28 @@ export function withoutClass(spec: RequestSpec, resourceClass: string): RequestS
     const left = lessOf(group, resourceClass, 0);
     const isEmptied = left !== group && Object.keys(left.resources).length === 0;
     return isEmptied ? unconditional(left) : left;
+  });
+  return { ...spec, groups };
+}
+
+/**
+ * A request that asks for a class in groups of its own where no provider has it and all else that a named group asks for:
+ * how much of it there is may stand in the way, too.
+ */
+export function apart(spec: RequestSpec, resourceClass: string, tree: readonly Provider[]): RequestSpec {
+  const names = new Set(spec.groups.map(({ name }) => name));
+  const groups = spec.groups.flatMap((group) => {
+    const { [resourceClass]: amount, ...others } = group.resources;
+    const classes = Object.keys(group.resources);
+    const isOnOne = tree.some(({ stocks }) => classes.every((one) => stocks.has(one)));
+    if (group.name === '' || amount === undefined || classes.length === 1 || isOnOne) return [group];
+    let name = `${group.name}-${resourceClass}`;
+    while (names.has(name)) name += '-';
+    names.add(name);
+    return [
+      { ...group, resources: others },
+      { name, resources: { [resourceClass]: amount } },
+    ];
   });
   return { ...spec, groups };
 }
