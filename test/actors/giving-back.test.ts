@@ -5,7 +5,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { conductor } from '../../actors/conductor/conductor.ts';
 import type { InstanceGroup, RequestSpec } from '../../actors/messages/common.ts';
-import type { Claim, Unclaim } from '../../actors/messages/placement.ts';
+import type { Claim, ClaimGranted, Unclaim } from '../../actors/messages/placement.ts';
 import type { Select } from '../../actors/messages/scheduler.ts';
 import { placement } from '../../actors/placement/placement.ts';
 import { instanceNames } from '../../actors/routing.ts';
@@ -185,7 +185,14 @@ test('giving back - what a recall was granted and was given back since is not ta
   const open = { asked, machines, tryNumber: 0, givenBack: new Set<string>() } as unknown as Open;
   const work = { placementShards: 1 } as Work;
   const order = orderOfRecall(open);
-  const grant = { type: 'claim-granted', consumer: 'web-0', attempt: 1, allocations: [], usages: [], order } as const;
+  const grant: ClaimGranted = {
+    type: 'claim-granted',
+    consumer: 'web-0',
+    attempt: 1,
+    allocations: [],
+    usages: [],
+    order,
+  };
   assert.is(isAnswer(work, open, grant), true);
   open.givenBack.add('web-0');
   assert.is(isAnswer(work, open, grant), false);
