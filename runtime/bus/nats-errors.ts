@@ -134,6 +134,13 @@ export function worthRetrying(error: CellwrightError): boolean {
   return !HOPELESS.has(error.code);
 }
 
+const CUT_OFF = new Set(['EPIPE', 'ECONNRESET', 'TIMEOUT']);
+
+/** Whether an attempt to connect just ended, or took too long: there is nothing in it of why. */
+export function isCutOff(error: unknown): boolean {
+  return !isClientError(error) || CUT_OFF.has(error.code);
+}
+
 export function isPermissionViolation(error: unknown): boolean {
   return isClientError(error) && error.code === 'PERMISSIONS_VIOLATION';
 }

@@ -16,7 +16,7 @@ import { loopbackOf } from './loopback.ts';
 import { authenticatorOf, checkAccess } from './nats-access.ts';
 import { shownAddresses } from './nats-addresses.ts';
 import { checkNatsOptions } from './nats-checks.ts';
-import { busError, isOfTls, worthRetrying } from './nats-errors.ts';
+import { busError, isCutOff, isOfTls, worthRetrying } from './nats-errors.ts';
 import { CLOSE_TIMEOUT_MS, type NatsLink, natsLink, statusOfAll } from './nats-link.ts';
 import { headerBlock } from './nats-messages.ts';
 import { clientOptions, type NatsOptions, type NatsStatus } from './nats-options.ts';
@@ -125,6 +125,8 @@ async function dial(options: NatsOptions, clock: Clock, deadline: number, noEcho
   const servers = shownAddresses(options.servers);
   const connection = { ...clientOptions(options), noEcho };
   const authenticator = credentials === undefined ? {} : { authenticator: authenticatorOf(credentials) };
+  /** Why the last attempt failed of which that is known: a server that takes no more may end one before it is heard. */
+  let known: CellwrightError | undefined;
   for (;;) {
     const timeout = Math.max(1, Math.min(Math.round(deadline - clock.monotonic()), DIAL_TIMEOUT_MS));
     try {
@@ -133,9 +135,10 @@ async function dial(options: NatsOptions, clock: Clock, deadline: number, noEcho
     } catch (failure) {
       const error = busError(failure, servers, timeout);
       if (!worthRetrying(error)) throw error;
+      if (known === undefined || !isCutOff(failure)) known = error;
       if (clock.monotonic() + DIAL_PAUSE_MS >= deadline) {
-        const message = `no NATS server answers at '${servers}' within ${connectTimeoutMs} ms: ${error.message}`;
-        throw new CellwrightError('unreachable', message, { retryable: true, cause: failure });
+        const message = `no NATS server answers at '${servers}' within ${connectTimeoutMs} ms: ${known.message}`;
+        throw new CellwrightError('unreachable', message, { retryable: true, cause: known.cause ?? known });
       }
     }
     await unlessAborted(sleep(clock, DIAL_PAUSE_MS), signal, 'connecting');

@@ -569,6 +569,26 @@ test('bus NATS - why a server takes no more connections or subscriptions is told
   });
 });
 
+test('bus NATS - what a server said of why it takes none is told also if it ends later attempts before that is heard', async () => {
+  let taken = 0;
+  const full = createServer((socket) => {
+    taken += 1;
+    const refusal = taken === 1 ? "-ERR 'maximum connections exceeded'\r\n" : '';
+    socket.on('error', () => {}).on('data', () => socket.destroy());
+    socket.write(`INFO {"server_id":"full","version":"2.10.0","max_payload":1048576,"headers":true}\r\n${refusal}`);
+  });
+  await once(full.listen(0, '127.0.0.1'), 'listening');
+  try {
+    const servers = `127.0.0.1:${(full.address() as AddressInfo).port}`;
+    const error = await failureOf(() => connectNats({ servers, name: 'test', connectTimeoutMs: 1_000 }));
+    assert.ok(taken > 1);
+    assert.is(error.code, 'unreachable');
+    assert.match(error.message, /within 1000 ms: .*'maximum connections exceeded'$/);
+  } finally {
+    full.close();
+  }
+});
+
 test('bus NATS - that what is served is forbidden is reported once, however often the server is asked again', async () => {
   await withServer({ config: USERS }, async (_, connect) => {
     const system = systemClock();
