@@ -70,15 +70,21 @@ export interface Aggregates {
   readonly kept: ReadonlyMap<string, ReadonlySet<string>>;
   /** By project: the aggregates that it is confined to. */
   readonly confined: ReadonlyMap<string, readonly string[]>;
+  /** Whether projects that are confined to none may ask for nothing. */
+  readonly requiresConfinement: boolean;
   /** The aggregates that are kept for requests that require some traits, and which. */
   readonly reserved: ReadonlyMap<string, readonly string[]>;
   readonly all: ReadonlyMap<string, AggregateOptions>;
 }
 
-/** @throws CellwrightError `bad-option` that names the field, such as `aggregates.ssd.zone`, or `defaultZone`. */
+/**
+ * @throws CellwrightError `bad-option` that names the field, such as `aggregates.ssd.zone`, `defaultZone` or
+ * `requireConfinement`.
+ */
 export function aggregatesOf(
   options: Readonly<Record<string, AggregateOptions>> = {},
   defaultZone?: string,
+  requiresConfinement = false,
 ): Aggregates {
   const fault = check({ aggregates: options });
   if (fault !== null) throw new CellwrightError('bad-option', fault.message, { field: fault.field ?? 'aggregates' });
@@ -102,6 +108,10 @@ export function aggregatesOf(
     if (traits !== undefined) reserved.set(id, [...new Set(traits)]);
   }
   if (defaultZone !== undefined) refuseDefaultZone(defaultZone, zones);
+  if (requiresConfinement && confined.size === 0) {
+    const message = 'the option requireConfinement would have every request refused: no aggregate confines a project';
+    throw new CellwrightError('bad-option', message, { field: 'requireConfinement' });
+  }
   const all = new Set([...kept.keys(), ...reserved.keys()]).size;
   if (all > MAX_KEPT) {
     const message = `the option aggregates keeps ${all} aggregates for projects or traits; it may keep ${MAX_KEPT}`;
@@ -112,7 +122,7 @@ export function aggregatesOf(
     const message = `the option aggregates has ${length} characters of traits in all; it may have ${MAX_TRAITS_LENGTH}`;
     throw new CellwrightError('bad-option', message, { field: 'aggregates' });
   }
-  return { zones, defaultZone, kept, confined, reserved, all: new Map(Object.entries(options)) };
+  return { zones, defaultZone, kept, confined, requiresConfinement, reserved, all: new Map(Object.entries(options)) };
 }
 
 function confinable(id: string, projects: readonly string[] | undefined): readonly string[] {

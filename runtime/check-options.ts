@@ -83,6 +83,7 @@ const OPTIONS = {
   maxMailbox: Type.Integer({ minimum: 1 }),
   aggregates: elsewhere,
   defaultZone: elsewhere,
+  requireConfinement: Type.Boolean(),
   conductor: partly(conductor satisfies Fields<OptionsOf<'conductor'>>),
   placement: partly(placement satisfies Fields<OptionsOf<'placement'>>),
   scheduler: partly(scheduler satisfies Fields<OptionsOf<'scheduler'>>),

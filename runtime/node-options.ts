@@ -96,6 +96,11 @@ export interface NodeOptions {
    * had only by avoiding every zone. The same on every node with `conductor`.
    */
   readonly defaultZone?: string;
+  /**
+   * Whether requests are refused whose project no aggregate `confines`, or that name none; default: they may use all hosts
+   * that are kept for nobody. The same on every node with `conductor`.
+   */
+  readonly requireConfinement?: boolean;
   /** Deadlines and paces of the actors; each option says its default where the actor is. */
   readonly conductor?: Omit<ConductorOptions, 'shard' | 'placementShards' | 'conditionsNow'>;
   readonly placement?: Omit<PlacementOptions, 'shard' | 'shards'>;

@@ -86,7 +86,7 @@ export async function startNode(options: NodeOptions): Promise<Node> {
   if (options.leases === 'jetstream' && options.bus !== undefined) {
     throw new CellwrightError('bad-option', "leases can be 'jetstream' only on NATS", { field: 'leases' });
   }
-  const aggregates = aggregatesOf(options.aggregates, options.defaultZone);
+  const aggregates = aggregatesOf(options.aggregates, options.defaultZone, options.requireConfinement);
   const { driver } = options;
   if (driver === undefined && roles.some(({ kind }) => kind === 'compute')) {
     throw new CellwrightError('bad-option', 'a compute role needs the option driver', { field: 'driver' });

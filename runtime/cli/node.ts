@@ -20,7 +20,7 @@ export function addNode(program: Command): void {
     .option('--prefix <prefix>', 'what every subject begins with; default: cw')
     .option(
       '--settings <file>',
-      'JSON with aggregates, defaultZone and scheduler (filters, weighers, pickAmong), as startNode takes them',
+      'JSON with aggregates, defaultZone, requireConfinement and scheduler (filters, weighers, pickAmong), as startNode takes them',
       readable,
     )
     .option(

@@ -10,9 +10,12 @@ import { jsonObjectIn } from './files.ts';
 export interface FileSettings {
   readonly aggregates?: Readonly<Record<string, AggregateOptions>>;
   readonly defaultZone?: string;
+  readonly requireConfinement?: boolean;
   readonly scheduler?: Pick<SchedulerSettings, 'filters' | 'weighers' | 'pickAmong'>;
 }
 
+/** What is no object of further settings. */
+const PLAIN = ['defaultZone', 'requireConfinement'];
 const KNOWN = { aggregates: null, scheduler: ['filters', 'weighers', 'pickAmong'] } as const;
 
 /**
@@ -24,9 +27,9 @@ export function settingsIn(path: string): FileSettings {
     new CellwrightError('bad-settings', `--settings '${path}': ${what}`, { field });
   const settings = jsonObjectIn('settings', path, 'bad-settings');
   for (const [name, part] of Object.entries(settings)) {
-    if (name === 'defaultZone') continue;
+    if (PLAIN.includes(name)) continue;
     if (!Object.hasOwn(KNOWN, name)) {
-      throw bad(`there is no '${name}'; there are aggregates, defaultZone and scheduler`, name);
+      throw bad(`there is no '${name}'; there are aggregates, ${PLAIN.join(', ')} and scheduler`, name);
     }
     if (!isObject(part)) throw bad(`'${name}' must be an object`, name);
     const known = KNOWN[name as keyof typeof KNOWN];

@@ -61,7 +61,8 @@ export interface Asking {
 
 /**
  * What a request's wishes mean to placement and to the schedulers.
- * @throws MalformedError for zones that there are not, and for wishes that contradict each other; it names the field.
+ * @throws MalformedError for zones that there are not, for wishes that contradict each other, and for a project that may
+ * ask for nothing; it names the field.
  */
 export function placingOf(
   wishes: PlacementRequest = {},
@@ -71,6 +72,7 @@ export function placingOf(
 ): { tree?: TreeConditions; where?: Where } {
   refuseContradictions(wishes, what);
   refuseZones(wishes, aggregates, what);
+  refuseUnconfined(project, aggregates, what);
   const placement = eachOnce(wishes);
   const { hosts, avoidHosts, sameHostAs, differentHostFrom } = placement;
   const ofAggregates = conditionsOnAggregates(placement, ofOperator(aggregates, project, spec), aggregates);
@@ -253,6 +255,14 @@ function conditionsOnAggregates(
   const isNothing = zones === undefined && avoidZones === undefined && memberOf.length === 0 && opened.length === 0;
   const isPlain = places.size === 0 && (isNothing || Object.keys(origins).length === 0);
   return { memberOf, notMemberOf: [...places.keys()], origins: isPlain ? undefined : origins };
+}
+
+/** @throws MalformedError with the field, where projects must be confined, and that of a request is not. */
+function refuseUnconfined(project: string | undefined, aggregates: Aggregates, what: string): void {
+  if (!aggregates.requiresConfinement || (project !== undefined && aggregates.confined.has(project))) return;
+  const fault = project === undefined ? 'is missing' : `is '${project}', which no aggregate confines`;
+  const message = `'project' of ${what} ${fault}: here, projects use the hosts of aggregates that confine them, and no others`;
+  throw new MalformedError(message, { field: 'project' });
 }
 
 /** @throws MalformedError with the field, when a request names a zone that there is not, or would avoid the only one. */

@@ -5,6 +5,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { FitRequest } from '../../runtime/gateway/requests.ts';
 import type { Client, Driver } from '../../runtime/index.ts';
+import { failureOf } from '../support/until.ts';
 import { eventually, inMemory, quickDriver, type SystemOptions } from './system.ts';
 
 const test = suite('zones explained');
@@ -184,6 +185,26 @@ test('zones explained - a project that is confined to its aggregates is given no
     await client.build({ id: 'blue', resources: { VCPU: 2 }, project: 'blue' });
     assert.is((await client.ended('blue')).state, 'active');
   }));
+
+test('zones explained - where projects must be confined, others are refused before anything is done', () => {
+  const aggregates = { r1: { projects: ['red'], confines: true } };
+  const options = { hosts: { c1: ['h1'] }, aggregates, requireConfinement: true };
+  return inMemory(options, async ({ client, failures }) => {
+    for (const ask of [
+      () => client.build({ id: 'blue', resources: { VCPU: 1 }, project: 'blue' }),
+      () => client.build({ id: 'blue', resources: { VCPU: 1 } }),
+      () => client.fit({ resources: { VCPU: 1 }, project: 'blue' }),
+    ]) {
+      const { code, message } = await failureOf(ask);
+      assert.is(code, 'malformed');
+      assert.match(message, /^'project' of the (?:build|fit) request is (?:missing|'blue', which no aggregate confines): /);
+    }
+    assert.equal((await client.list()).instances, []);
+    await client.build({ id: 'red', resources: { VCPU: 1 }, project: 'red' });
+    assert.is((await client.ended('red')).failure?.code, 'no-valid-host', 'its aggregate has no host');
+    assert.equal(failures, []);
+  });
+});
 
 test('zones explained - what a project is confined to is not told as asked for, however much is closed to it', () => {
   const licences = Array.from({ length: 40 }, (_, n) => [`licence-${n}`, { traits: ['CUSTOM_LICENCE_OF_SERVERS'] }]);

@@ -133,6 +133,12 @@ const WRONG: readonly (readonly [options: object, field: string, says?: RegExp])
   ],
   [{ aggregates: KEPT_FOR_MUCH }, 'aggregates', /has 69632 characters of traits in all; it may have 65536$/],
   [{ aggregates: { r: { confines: true } } }, 'aggregates.r.confines', /confines nobody without 'projects'/],
+  [{ requireConfinement: 1 }, 'requireConfinement', /true or false/],
+  [
+    { requireConfinement: true, aggregates: { r: { projects: ['red'] } } },
+    'requireConfinement',
+    /would have every request refused: no aggregate confines a project/,
+  ],
   [{ aggregates: { r: { zones: [] } } }, 'aggregates.r.zones', /has an unknown field 'aggregates.r.zones'$/],
   [{ cell: { silentMs: 4_000 } }, 'cell.silentMs', /is 4000; it must be more than the heartbeat of computes, 5000/],
   [{ cell: { silentMs: 300 }, compute: { heartbeatMs: 300 } }, 'cell.silentMs', /more than .*, 300: .* as down$/],

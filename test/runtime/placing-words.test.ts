@@ -125,6 +125,32 @@ test('placing words - a project that is confined to aggregates goes to none but 
   assert.equal([made('green'), made(undefined)], [[['fast']], [['fast']]]);
 });
 
+test('placing words - where projects must be confined, those that are not may ask for nothing, and go on with what they have', () => {
+  const aggregates = aggregatesOf(
+    { r1: { projects: ['red'], confines: true }, r2: { projects: ['blue'] } },
+    'nova',
+    true,
+  );
+  const refused = (project?: string) => {
+    try {
+      placingOf({ zones: ['nova'] }, { project, spec: NOTHING }, aggregates, 'the fit request');
+    } catch (error) {
+      if (error instanceof MalformedError) return [error.field, error.message];
+      throw error;
+    }
+    return null;
+  };
+  const others = 'here, projects use the hosts of aggregates that confine them, and no others';
+  assert.is(refused('red'), null);
+  assert.equal(refused('blue'), [
+    'project',
+    `'project' of the fit request is 'blue', which no aggregate confines: ${others}`,
+  ]);
+  assert.equal(refused(), ['project', `'project' of the fit request is missing: ${others}`]);
+  const spec = specOf({ resources: { VCPU: 1 } });
+  assert.equal(placingNow({ spec, project: 'blue' }, aggregates)?.tree, { notMemberOf: ['r1'] });
+});
+
 test('placing words - what a list has twice is meant, and told, once', () => {
   const aggregates = aggregatesOf(AGGREGATES, 'nova');
   const lists = { hosts: ['c1/h1', 'c1/h2'], cells: ['c1'], aggregates: ['fast'], sameHostAs: ['db'], zones: ['east'] };

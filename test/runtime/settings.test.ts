@@ -24,6 +24,7 @@ test('settings - what is in them is what startNode takes', () => {
   const settings = {
     aggregates: { a: { zone: 'east' } },
     defaultZone: 'nova',
+    requireConfinement: false,
     scheduler: { pickAmong: 3, weighers: ['free-VCPU'] },
   };
   assert.equal(read(JSON.stringify(settings)), settings);
@@ -34,7 +35,11 @@ const BAD: readonly (readonly [string, string, RegExp])[] = [
   ['{', 'settings', /--settings '.*settings.json': .*JSON/],
   ['[]', 'settings', /must be a JSON object/],
   ['7', 'settings', /must be a JSON object/],
-  ['{ "aggregate": {} }', 'aggregate', /no 'aggregate'; there are aggregates, defaultZone and scheduler/],
+  [
+    '{ "aggregate": {} }',
+    'aggregate',
+    /no 'aggregate'; there are aggregates, defaultZone, requireConfinement and scheduler/,
+  ],
   ['{ "toString": {} }', 'toString', /no 'toString'/],
   ['{ "scheduler": 7 }', 'scheduler', /'scheduler' must be an object/],
   ['{ "aggregates": [] }', 'aggregates', /'aggregates' must be an object/],
