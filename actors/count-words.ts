@@ -7,6 +7,15 @@ export const howMany = (count: number, what: string): string => `${count} ${what
 export const listed = (words: readonly string[]): string =>
   words.length < 2 ? words.join('') : `${words.slice(0, -1).join(', ')} and ${words.at(-1)}`;
 
+/** How many names of a list are told, which may have 64 of them. */
+const MOST_OF_LIST = 8;
+
+/** The names of a list, as they are joined by commas: of a long one the first, and how many more there are. */
+export function shortened(list: string): string {
+  const names = list.split(', ');
+  return names.length <= MOST_OF_LIST ? list : firstListed(names.slice(0, MOST_OF_LIST), names.length);
+}
+
 /** `a, b and 4 more`: the first of so many. */
 export function firstListed(first: readonly string[], all: number): string {
   const more = all - first.length;

@@ -1,7 +1,7 @@
 // What would let a request fit: one change at a time, with how many hosts it would fit then. The codes are stable.
 
 import Type, { type Static } from 'typebox';
-import { firstListed, howMany } from '../count-words.ts';
+import { firstListed, howMany, shortened } from '../count-words.ts';
 
 /** `without-not-member-of`: of an aggregate that is avoided or kept for others, where it is not known which. */
 export type AdviceCode =
@@ -188,6 +188,7 @@ export function othersWords({ traits, projects, needed }: Pick<Advice, 'traits' 
 function changeWords(advice: Advice, till: (at: number) => string): string {
   const { code, group = '', about = '', from = 0, to = 0, hosts, instances, partly, until, host, failed } = advice;
   const { needed, named: told = [], instancesTogether, groups } = advice;
+  const list = shortened(about);
   const many = howMany(hosts, 'host');
   const least = partly === true ? 'at least ' : '';
   const all = instances ?? instancesTogether ?? 1;
@@ -217,31 +218,31 @@ function changeWords(advice: Advice, till: (at: number) => string): string {
     case 'without-required':
       return `if trait ${about} were not required${of}, ${fits}`;
     case 'without-any-of':
-      return `if none of the traits ${about} were required${of}, ${fits}`;
+      return `if none of the traits ${list} were required${of}, ${fits}`;
     case 'without-forbidden':
       return `if trait ${about} were not forbidden${of}, ${fits}`;
     case 'without-member-of':
-      return `if it need not be in ${oneOf(about)}${of}, ${fits}`;
+      return `if it need not be in ${oneOf(list)}${of}, ${fits}`;
     case 'without-not-member-of':
       return `if aggregate ${about} were open to it, ${fits}`;
     case 'without-zones':
-      return `if it need not be in ${named('zone', quoted(about))}, ${fits}`;
+      return `if it need not be in ${named('zone', shortened(quoted(about)))}, ${fits}`;
     case 'without-avoid-zones':
-      return `if ${named('zone', quoted(about))} need not be avoided, ${fits}`;
+      return `if ${named('zone', shortened(quoted(about)))} need not be avoided, ${fits}`;
     case 'without-avoid-aggregates':
-      return `if ${named('aggregate', about)} need not be avoided, ${fits}`;
+      return `if ${named('aggregate', list)} need not be avoided, ${fits}`;
     case 'without-kept':
       return `if aggregate ${about}, which is kept for ${othersWords(advice)}, were open to it, ${fits}`;
     case 'without-confinement':
-      return `if its project were not confined to ${named('aggregate', about)}, ${fits}`;
+      return `if its project were not confined to ${named('aggregate', list)}, ${fits}`;
     case 'without-cells':
-      return `if it need not be in ${named('cell', about)}, ${fits}`;
+      return `if it need not be in ${named('cell', list)}, ${fits}`;
     case 'without-avoid-cells':
-      return `if it need not avoid ${named('cell', about)}, ${fits}`;
+      return `if it need not avoid ${named('cell', list)}, ${fits}`;
     case 'without-hosts':
       return `if it need not be on a host that it names, ${fits}`;
     case 'without-avoid-hosts':
-      return `if it need not avoid ${about === '' ? 'the hosts that it names' : about}, ${fits}`;
+      return `if it need not avoid ${about === '' ? 'the hosts that it names' : list}, ${fits}`;
     case 'without-same-host':
       return `if it need not share a host with ${about.includes(', ') ? 'one of ' : ''}${others}, ${fits}`;
     case 'without-different-host':
@@ -251,7 +252,7 @@ function changeWords(advice: Advice, till: (at: number) => string): string {
     case 'without-root-forbidden':
       return `if the host itself might have trait ${about}, ${fits}`;
     case 'without-same-subtree':
-      return `if the groups ${about} need not be in one subtree, ${fits}`;
+      return `if the groups ${list} need not be in one subtree, ${fits}`;
     case 'without-isolation':
       return `if groups might share a provider, ${fits}`;
     case 'fewer-instances':

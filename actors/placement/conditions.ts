@@ -2,6 +2,7 @@
 // moment of the decision, so a candidate chosen from a stale picture can never win.
 
 import type { Allocation } from '../../machines/instance-build.ts';
+import { shortened } from '../count-words.ts';
 import type { RequestSpec, ResourceGroup } from '../messages/common.ts';
 import type { Claim, Refusal } from '../messages/placement.ts';
 import type { Consumers } from './consumers.ts';
@@ -123,7 +124,7 @@ export function unmet(group: ResourceGroup, serving: readonly Provider[], root: 
       const condition = traitsOfList.join(', ');
       return {
         code: 'trait-missing',
-        message: `provider '${name}' has none of the traits ${condition}`,
+        message: `provider '${name}' has none of the traits ${shortened(condition)}`,
         provider,
         condition,
       };

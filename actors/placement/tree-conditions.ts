@@ -1,6 +1,7 @@
 // The conditions of a claim on the whole tree that serves it: its aggregates, which tree it is, and who else holds
 // something of it. They are checked where the claim is decided, whoever claims: a scheduler, or later an alternate.
 
+import { shortened } from '../count-words.ts';
 import type { TreeConditions } from '../messages/common.ts';
 import type { Claim, Refusal } from '../messages/placement.ts';
 import type { Consumers, Held } from './consumers.ts';
@@ -52,7 +53,9 @@ function rootsOfHeld(held: readonly Held[], providers: Providers): Set<string> {
 /** `is not in aggregate gold`: of which it is to be in one. */
 export function outsideWords(aggregates: readonly string[]): string {
   const [only, ...others] = aggregates;
-  return others.length === 0 ? `is not in aggregate ${only}` : `is in none of the aggregates ${aggregates.join(', ')}`;
+  return others.length === 0
+    ? `is not in aggregate ${only}`
+    : `is in none of the aggregates ${shortened(aggregates.join(', '))}`;
 }
 
 function outsideAggregates({ memberOf, notMemberOf }: TreeConditions, root: Provider): Refusal | null {

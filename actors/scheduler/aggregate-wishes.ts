@@ -1,7 +1,7 @@
 // What a request wishes of aggregates, in its own words: the zones and aggregates that it asks for or avoids, and those
 // that are kept for others, each with the conditions of the claim that come from it.
 
-import { firstListed } from '../count-words.ts';
+import { firstListed, shortened } from '../count-words.ts';
 import { type Advice, named, othersWords, quoted, SOME } from '../messages/advice.ts';
 import type { TreeConditions } from '../messages/common.ts';
 import { MAX_ABOUT_LENGTH } from '../messages/stored-decision.ts';
@@ -128,7 +128,10 @@ function ofKnownOrigin({ memberOf = [], notMemberOf = [] }: OnAggregates, origin
       code: 'not-in-aggregate',
       about: which,
       // In the default zone, which is one of them then, is whatever is in no other.
-      words: zones.closed === undefined ? `is not in ${which}` : `is in a zone other than ${quoted(about)}`,
+      words:
+        zones.closed === undefined
+          ? `is not in ${shortened(which)}`
+          : `is in a zone other than ${shortened(quoted(about))}`,
       memberOf: memberOf[zones.list ?? -1],
       notMemberOf: idsAt(zones.closed),
     };

@@ -3,11 +3,17 @@
 
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { type Advice, adviceWords } from '../../actors/messages/advice.ts';
 import type { RequestSpec } from '../../actors/messages/common.ts';
 import type { Decision } from '../../actors/messages/decision.ts';
 import type { InstanceView } from '../../actors/messages/gateway.ts';
 import type { Where } from '../../actors/messages/where.ts';
+import { unmet } from '../../actors/placement/conditions.ts';
+import type { Provider } from '../../actors/placement/providers.ts';
+import { outsideWords } from '../../actors/placement/tree-conditions.ts';
 import { present } from '../../actors/present.ts';
+import { cells } from '../../actors/scheduler/filters/cells.ts';
+import type { HostFacts } from '../../actors/scheduler/view/host-facts.ts';
 import { aggregatesOf } from '../../runtime/aggregates.ts';
 import { lineOf } from '../../runtime/cli/perform-host.ts';
 import { CellwrightError } from '../../runtime/errors.ts';
@@ -35,6 +41,41 @@ test('words - where no single change is known that would help, an explanation sa
   const dry = { ...none, fit: false, certain: true, count: 1, hosts: 2, fits: 0, times: 0, silentCells: [], best: [] };
   assert.is(fitWords({ ...dry, advice: [] }).at(-1), 'no single change is known with which it would fit');
   assert.equal(told([less]), ['claimed: none', 'with 1 VCPU less (2 instead of 3) it would fit on 1 host']);
+});
+
+test('words - of a long list the first names are told, and how many more there are', () => {
+  const names = Array.from({ length: 64 }, (_, n) => `n${n}`);
+  const [list, first] = [names.join(', '), 'n0, n1, n2, n3, n4, n5, n6, n7 and 56 more'];
+  const wordsOf = (advice: Partial<Advice>) => adviceWords({ hosts: 1, about: list, ...advice } as Advice, String);
+  assert.is(refusedWords({ code: 'not-in-aggregate', about: list, hosts: 2 }), `2 not-in-aggregate ${first}`);
+  assert.is(refusedWords({ code: 'not-in-aggregate', about: 'r1, r2', hosts: 2 }), '2 not-in-aggregate r1, r2');
+  assert.is(wordsOf({ code: 'without-cells' }), `if it need not be in cells ${first}, it would fit on 1 host`);
+  assert.is(
+    wordsOf({ code: 'without-any-of', group: '' }),
+    `if none of the traits ${first} were required, it would fit on 1 host`,
+  );
+  assert.is(
+    wordsOf({ code: 'without-avoid-zones' }),
+    `if zones ${first.replaceAll(/n\d/g, "'$&'")} need not be avoided, it would fit on 1 host`,
+  );
+  const codes = [
+    'without-member-of',
+    'without-avoid-aggregates',
+    'without-confinement',
+    'without-avoid-cells',
+  ] as const;
+  for (const code of [...codes, 'without-avoid-hosts', 'without-same-subtree'] as const)
+    assert.ok(wordsOf({ code }).includes(`${first}`), code);
+  const root = { spec: { id: 'p', name: 'h1' }, traits: new Set() } as unknown as Provider;
+  assert.is(
+    unmet({ name: '', resources: {}, anyOf: [names] }, [root], root)?.message,
+    `provider 'h1' has none of the traits ${first}`,
+  );
+  assert.is(outsideWords(names), `is in none of the aggregates ${first}`);
+  assert.is(
+    cells.refusal({ cell: 'c1', host: 'h1' } as HostFacts, { cells: names })?.message,
+    `host 'h1' is in cell 'c1', not in ${first}`,
+  );
 });
 
 test('words - of an instance that had waited for its host it is said for how long', () => {

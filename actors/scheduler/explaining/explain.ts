@@ -1,6 +1,6 @@
 // Saying why: what stood in the way of a request, on every host that the scheduler knows.
 
-import { howMany } from '../../count-words.ts';
+import { howMany, shortened } from '../../count-words.ts';
 import { MAX_REASON_LENGTH } from '../../messages/common.ts';
 import { type Absent, OTHER, type RefusedHosts, type RoomForSome } from '../../messages/decision.ts';
 import type { Fleet } from '../ranking/ranking.ts';
@@ -146,5 +146,5 @@ export function obstacleWords({
   const state = code.slice('host-'.length).replace('-', ' ');
   const words = code.startsWith('host-') ? `${hosts === 1 ? 'host' : 'hosts'} ${state}` : code;
   const said = message === undefined ? (MEANINGS.get(code) ?? '') : ` (${message})`;
-  return `${hosts} ${words}${about === undefined ? '' : ` ${about}`}${said}`;
+  return `${hosts} ${words}${about === undefined ? '' : ` ${shortened(about)}`}${said}`;
 }

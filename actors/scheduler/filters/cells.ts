@@ -1,5 +1,6 @@
 // Cells that a request wants its host in, or not in.
 
+import { shortened } from '../../count-words.ts';
 import type { Where } from '../../messages/where.ts';
 import type { NamingFilter } from './filter.ts';
 
@@ -13,7 +14,10 @@ export const cells: NamingFilter<Where> = {
   named: () => [],
   refusal({ cell, host }, { cells: wanted, avoidCells: avoided }) {
     if (wanted !== undefined && !wanted.includes(cell)) {
-      return { code: 'not-in-cell', message: `host '${host}' is in cell '${cell}', not in ${wanted.join(', ')}` };
+      return {
+        code: 'not-in-cell',
+        message: `host '${host}' is in cell '${cell}', not in ${shortened(wanted.join(', '))}`,
+      };
     }
     if (avoided?.includes(cell) !== true) return null;
     return { code: 'in-avoided-cell', message: `host '${host}' is in cell '${cell}', to be avoided` };

@@ -2,6 +2,7 @@
 // many.
 
 import type { Allocation } from '../../../machines/instance-build.ts';
+import { shortened } from '../../count-words.ts';
 import { fit, fitAtOnce } from '../../fitting/fit.ts';
 import { isMet, optionsOf, type Plan, planOf } from '../../fitting/fit-choices.ts';
 import type { RequestSpec, ResourceGroup } from '../../messages/common.ts';
@@ -74,7 +75,7 @@ function looserFit(
   const { name } = (tree[0] as Provider).spec;
   const { ofNoSubtree, together } = looserOf(spec);
   if (spec.sameSubtree !== undefined && fits(ofNoSubtree)) {
-    const lists = spec.sameSubtree.map((names) => names.join(', ')).join('; ');
+    const lists = spec.sameSubtree.map((names) => shortened(names.join(', '))).join('; ');
     const message = `no subtree of '${name}' serves the groups that must share one: ${lists}`;
     return { code: 'not-one-subtree', message };
   }
