@@ -71,9 +71,12 @@ function offUnitsWords(stock: Stock, amount: number, sameClaim: number): string 
   return near.length === 0 ? '' : ` (nearest ${near.length === 1 ? 'amount' : 'amounts'} ${near.join(' and ')})`;
 }
 
+/** How many digits of a number tell all amounts apart. What a filter has computed may have more: 0.30000000000000004. */
+const DIGITS = 12;
+
 /** By how much a host falls short; an amount that units do not allow is off, as a larger one may do. */
 export const shortWords = (code: string, short: number): string =>
-  `${code === 'unit-constraint' ? 'off' : 'short'} by ${short}`;
+  `${code === 'unit-constraint' ? 'off' : 'short'} by ${Number(short.toPrecision(DIGITS))}`;
 
 /** `1 VCPU exceeds`, `2 VCPU exceed`. */
 export const verb = (plural: string, amount: number): string => (amount === 1 ? `${plural}s` : plural);

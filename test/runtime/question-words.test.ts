@@ -78,6 +78,13 @@ test('words - of a long list the first names are told, and how many more there a
   );
 });
 
+test('words - what a filter has computed of a host that falls short is told without the digits of its errors', () => {
+  const nearest = (short: number) => ({ cell: 'c1', host: 'h1', short });
+  const words = (short: number) => refusedWords({ code: 'too-hot', hosts: 2, nearest: nearest(short) });
+  assert.is(words(0.1 + 0.2), '2 too-hot; nearest c1/h1, short by 0.3');
+  assert.is(words(2_147_483_647), '2 too-hot; nearest c1/h1, short by 2147483647');
+});
+
 test('words - of an instance that had waited for its host it is said for how long', () => {
   const active = { instance: 'web', request: 'web', state: 'active', cell: 'c1', host: 'h1' };
   const record = { at: 90_000, scheduler: 's', claimsRefused: 0, refusedClaims: [], alternates: [], weights: [] };
