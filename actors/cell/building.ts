@@ -12,7 +12,7 @@ import type { ClaimGranted, ClaimRefused } from '../messages/placement.ts';
 import { present } from '../present.ts';
 import { computeAddress, everyPlacement, placementOf } from '../routing.ts';
 import { isSame } from '../same.ts';
-import { clearAway, gone } from './clearing.ts';
+import { clearAway, goneIfClear } from './clearing.ts';
 import { type Host, isAway, viewOfHost } from './hosts.ts';
 import { attemptsHeld, finalKey, removalKey } from './removals.ts';
 import type { Entry } from './state.ts';
@@ -240,6 +240,6 @@ export function remove(work: Work, instance: string, from: Address): void {
   commit(work, { type: 'deleting', instance, at: work.turn.now });
   advance(work, instance, { type: 'DELETED' });
   const removal = work.state.removals.get(finalKey(instance));
-  if (removal === undefined) return gone(work, entry);
+  if (removal === undefined) return goneIfClear(work, entry);
   if (removal.repeats === 0) clearAway(work, removal);
 }

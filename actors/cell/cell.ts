@@ -33,7 +33,7 @@ import {
   reportEnds,
   start,
 } from './building.ts';
-import { clearAway, destroyed, gone, isDestroying, REMOVE_WAKE, released } from './clearing.ts';
+import { clearAway, destroyed, goneIfClear, isDestroying, REMOVE_WAKE, released } from './clearing.ts';
 import { LOST_WAKE, lostNoted, tellLost } from './fencing.ts';
 import {
   alive,
@@ -50,7 +50,7 @@ import {
 } from './hostkeeping.ts';
 import { listedHost, toldHost, viewOfNamed } from './hosts.ts';
 import { removeHost, treeKept, treeWithdrawn } from './leaving.ts';
-import { finalKey, removalsOf } from './removals.ts';
+import { removalsOf } from './removals.ts';
 import { RESTED_WAKE, rested, restIfFailing, restOn } from './resting.ts';
 import { type CellState, type Entry, emptyCell } from './state.ts';
 import { restoreCell, type StoredCell, storeCell } from './store.ts';
@@ -351,7 +351,7 @@ export function cell(options: CellOptions): Actor<CellState, CellMessage, CellRe
       if (entry.build.snapshot.status === 'active') {
         for (const effect of obligations(entry.build.snapshot)) perform(work, entry, effect, true);
       }
-      if (entry.deleting && !state.removals.has(finalKey(entry.build.facts.instance))) gone(work, entry);
+      if (entry.deleting) goneIfClear(work, entry);
     }
     for (const removal of [...state.removals.values()]) if (removal.repeats === 0) clearAway(work, removal);
     for (const entry of state.instances.values()) tellLost(work, entry);

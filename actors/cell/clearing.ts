@@ -8,14 +8,28 @@ import type { Released } from '../messages/placement.ts';
 import { computeAddress, everyPlacement, placementOf } from '../routing.ts';
 import { wakeId } from '../wakes.ts';
 import { stateOfHost } from './hosts.ts';
-import { attemptsHeld, destroyingOf, finalKey, type Removal, removalKey, stateOfRemoval } from './removals.ts';
+import {
+  attemptsHeld,
+  destroyingOf,
+  finalKey,
+  type Removal,
+  removalKey,
+  removalsOf,
+  stateOfRemoval,
+} from './removals.ts';
 import type { Entry } from './state.ts';
 import { commit, type Work } from './work.ts';
 
 export const REMOVE_WAKE = 'remove';
 
+/** What is left of an earlier attempt may run, and holds what it was given: until that is over, the instance is not gone. */
+export function goneIfClear(work: Work, entry: Entry): void {
+  const { instance, attempt } = entry.build.snapshot.context;
+  if (removalsOf(work.state, instance, attempt).length === 0) gone(work, entry);
+}
+
 /** Nothing of an instance that the caller deleted is left. */
-export function gone(work: Work, { build }: Entry): void {
+function gone(work: Work, { build }: Entry): void {
   const { instance, request, traceparent } = build.facts;
   commit(work, { type: 'deleted', instance, at: work.turn.now });
   work.turn.publish({
@@ -80,13 +94,13 @@ export function released(work: Work, { consumer: instance, attempt }: Released, 
 export function advanceClearing(work: Work, key: string, event: RemovalEvent): void {
   const removal = work.state.removals.get(key);
   if (removal === undefined || !can(removalMachine, removal.snapshot, event)) return;
-  const { instance, attempt, final } = removal.snapshot.context;
+  const { instance, attempt } = removal.snapshot.context;
   if (work.state.troubles.get(instance)?.attempt === attempt) work.state.troubles.delete(instance);
   commit(work, { type: 'removal-event', key, event });
   work.turn.cancelWake(wakeId(REMOVE_WAKE, key));
   if (work.state.removals.has(key)) return clearAway(work, removal);
   const entry = work.state.instances.get(instance);
-  if (final && entry?.deleting === true) gone(work, entry);
+  if (entry?.deleting === true) goneIfClear(work, entry);
 }
 
 /** Whether a host is to destroy what is left of an attempt. */

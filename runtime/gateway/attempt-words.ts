@@ -45,13 +45,21 @@ export function attemptLines(view: InstanceView): string[] {
   if (attempt !== undefined && host !== undefined && !isOver) {
     const at = state === 'active' ? view.builtAt : state === 'lost' ? view.lostAt : undefined;
     const since = at === undefined ? '' : ` since ${timeWords(at)}`;
-    lines.push(`${whichWords(view, view, attempt, host)}: ${state}${since}${untilWords(view, attempt)}`);
+    lines.push(
+      `${whichWords(view, view, attempt, host)}: ${stateWords(view, attempt)}${since}${untilWords(view, attempt)}`,
+    );
   }
   const isToBeTried = attempts.length > 0 && !ENDED.has(state);
   if (trouble !== undefined) lines.push(troubleWords(cell, trouble));
   if (isToBeTried && alternates.length > 0) lines.push(`alternates left: ${placesWords(cell, alternates)}`);
   return lines;
 }
+
+/** Of one that is deleted the last attempt may be cleared away while something of an earlier one is left. */
+const stateWords = (view: InstanceView, attempt: number): string =>
+  view.state === 'deleting' && view.left !== undefined && leftOf(view, attempt) === undefined
+    ? 'cleared away'
+    : view.state;
 
 /** `attempt 1 on c1/h1 from 10:00 to 10:01`: which attempt, and when it was as far as that is known. */
 function whichWords(

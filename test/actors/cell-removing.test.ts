@@ -77,6 +77,40 @@ test('cell - what may still run is destroyed, also when the next alternate is pa
   assert.equal(sentOf(turned, 'claim')[0]?.message.keep, [1]);
 });
 
+/** One that is built on its alternate, while the host of its first attempt went silent, and is then deleted. */
+function deletedWithTwoHosts(): Desk {
+  const on = building();
+  on.pass(10_000);
+  for (const host of ['h2', 'h3']) on.tell({ type: 'alive', host, incarnation: 'life-1' });
+  on.pass(10_000);
+  on.tell(granted('i1', 2));
+  on.tell({ type: 'built', ...ofAttempt('i1', 2) });
+  assert.equal([viewOf(on)?.state, viewOf(on)?.host], ['active', 'h2']);
+  on.tell({ type: 'delete', instance: 'i1' });
+  const turned = on.tell({ type: 'destroyed', ...ofAttempt('i1', 2) });
+  assert.equal(sentOf(turned, 'release')[0]?.message.keep, [1]);
+  return on;
+}
+
+test('cell - what is deleted is not gone while an earlier attempt of it may run and holds what it was given', () => {
+  const on = deletedWithTwoHosts();
+  const last = on.tell({ type: 'released', consumer: 'i1', deleted: true });
+  assert.equal([sentOf(last, 'removed'), viewOf(on)?.state], [[], 'deleting']);
+  assert.is(viewOf(on)?.attempts?.[0]?.mayRun, true);
+  assert.equal(sentOf(on.recover(), 'removed'), [], 'nor after a restart of the cell');
+  on.tell({ type: 'destroyed', ...ofAttempt('i1', 1) });
+  const gone = on.tell({ type: 'released', consumer: 'i1', attempt: 1, deleted: false });
+  assert.equal([sentOf(gone, 'removed').length, viewOf(on)], [1, null]);
+});
+
+test('cell - of what is deleted the earlier attempt may be cleared away first', () => {
+  const on = deletedWithTwoHosts();
+  on.tell({ type: 'destroyed', ...ofAttempt('i1', 1) });
+  const first = on.tell({ type: 'released', consumer: 'i1', attempt: 1, deleted: false });
+  assert.equal([sentOf(first, 'removed'), viewOf(on)?.state], [[], 'deleting']);
+  assert.is(sentOf(on.tell({ type: 'released', consumer: 'i1', deleted: true }), 'removed').length, 1);
+});
+
 test('cell - one that was held up gives its hosts time to be heard', () => {
   const on = building();
   on.now += 30_000;

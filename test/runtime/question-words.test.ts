@@ -85,6 +85,15 @@ test('words - what a filter has computed of a host that falls short is told with
   assert.is(words(2_147_483_647), '2 too-hot; nearest c1/h1, short by 2147483647');
 });
 
+test('words - of a deleted instance the last attempt is said to be cleared away, if only an earlier one is left', () => {
+  const attempts = [{ attempt: 1, host: 'h1', outcome: 'timed-out', reason: 'no word', mayRun: true }];
+  const of = (attempt: number, host: string) => ({ attempt, host, state: 'destroying', since: 0 });
+  const told = (...left: ReturnType<typeof of>[]) =>
+    wordsOfExplanation({ ...view, state: 'deleting', attempt: 2, host: 'h2', attempts, left }, null).at(-1);
+  assert.is(told(of(1, 'h1')), 'attempt 2 on c1/h2: cleared away');
+  assert.match(told(of(1, 'h1'), of(2, 'h2')) ?? '', /^attempt 2 on c1\/h2: deleting, to be cleared away since /);
+});
+
 test('words - of an instance that had waited for its host it is said for how long', () => {
   const active = { instance: 'web', request: 'web', state: 'active', cell: 'c1', host: 'h1' };
   const record = { at: 90_000, scheduler: 's', claimsRefused: 0, refusedClaims: [], alternates: [], weights: [] };
