@@ -203,20 +203,23 @@ export function noticeSilence(work: Work): void {
   turn.wakeAfter(SILENCE_WAKE, FEED_BEAT_MS);
 }
 
-/** Since when those are silent of whom nothing was heard lately; undefined when nobody is. */
+/**
+ * Since when those are silent of whom nothing was heard lately; undefined when nobody is. Of whom nothing was heard at all
+ * since this scheduler came up there is no such time.
+ */
 export function silencesOf(
   { state: { followers }, turn }: Work,
   { silentCells, silentShards }: Silent,
 ): Silence[] | undefined {
-  if (silentCells.length === 0 && silentShards.length === 0) return undefined;
-  const since = (feed: string) => {
+  const silenceOf = (who: Pick<Silence, 'cell' | 'shard'>, feed: string): Silence[] => {
     const { saidAt = 0, said = 0 } = followers.get(feed) ?? {};
-    return saidAt === 0 ? 0 : timeTold(saidAt, said, turn);
+    return saidAt === 0 ? [] : [{ ...who, since: timeTold(saidAt, said, turn) }];
   };
-  return [
-    ...silentCells.map((cell) => ({ cell, since: since(cellFeed(cell)) })),
-    ...silentShards.map((shard) => ({ shard, since: since(placementFeed(shard)) })),
+  const silences = [
+    ...silentCells.flatMap((cell) => silenceOf({ cell }, cellFeed(cell))),
+    ...silentShards.flatMap((shard) => silenceOf({ shard }, placementFeed(shard))),
   ];
+  return silences.length === 0 ? undefined : silences;
 }
 
 /** A cell that nobody has served for long, and that has no hosts, has been given up: it is known no more. */

@@ -5,6 +5,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { RequestSpec } from '../../actors/messages/common.ts';
 import { StoredDecision, unpackDecision } from '../../actors/messages/stored-decision.ts';
+import { placementShardOf } from '../../actors/routing.ts';
 import type { Filter } from '../../actors/scheduler/filters/filter.ts';
 import { SWEEP_WAKE } from '../../actors/scheduler/sweeps.ts';
 import { DEFAULT_WEIGHERS } from '../../actors/scheduler/weighers/defaults.ts';
@@ -211,6 +212,26 @@ test('sweeps - which cells there are, with and without hosts, is told when all h
   const young = schedulersOf([]).desks[0];
   const [declined] = young?.tell({ type: 'list-cells', ask: 8 }, 'gateway/g').sent ?? [];
   assert.is(declined?.message.type, 'declined');
+});
+
+test('sweeps - of a placement shard of which nothing was ever heard no time is told at which it was heard last', () => {
+  const all = schedulersOf([{ host: 'h1' }], [{ name: 's', placementShards: 2, incarnation: () => 'x' }]);
+  const [desk] = all.desks;
+  assert.ok(desk);
+  const host = ['a', 'b', 'c', 'd', 'e', 'f'].find((name) => placementShardOf(`p-${name}`, 2) === 1);
+  assert.ok(host);
+  all.tellHost({ host });
+  desk.pass(10_000);
+  const asked = { type: 'why-not', ask: 1, spec, host } as const;
+  const [told] = [...desk.tell(asked, 'gateway/g').sent, ...desk.pass(1_000).flatMap(({ sent }) => sent)]
+    .map(({ message }) => message)
+    .filter(({ type }) => type === 'why-not-told');
+  assert.ok(told?.type === 'why-not-told');
+  assert.is(told.standing.refusal?.message, `placement has not told of host '${host}'`);
+  assert.equal(
+    told.standing.silence?.map(({ cell, shard }) => cell ?? shard),
+    ['c1'],
+  );
 });
 
 test('sweeps - hosts that are gone when one has been compared with all others are told of as they were', () => {
