@@ -164,10 +164,13 @@ export function destroyStray(work: Work, { host, instance, attempt }: AttemptId 
  * Looks for silent hosts by and by: the cell says a word to itself, and looks when it hears it. Cut off from the bus it
  * hears neither that nor any host, and so finds none of them silent.
  */
-export function sweepByEcho({ cell, silentMs, turn }: Work): void {
+export function sweepByEcho(work: Work): void {
+  const { cell, turn } = work;
   turn.send(cellAddress(cell), { type: 'echo' });
-  turn.wakeAfter(SWEEP_WAKE, silentMs / 3);
+  turn.wakeAfter(SWEEP_WAKE, sweepEveryMs(work));
 }
+
+const sweepEveryMs = ({ silentMs }: Work): number => silentMs / 3;
 
 /** How many hosts, and builds on them, are lost in one turn: of a large cell half may go silent at once. */
 const MOST_LOST_IN_TURN = 100;
@@ -206,8 +209,9 @@ export function fenceHost(work: Work, asked: Extract<CellMessage, { type: 'fence
   const host = hostToSet(work, asked, from);
   if (host === null) return;
   if (!isAway(host)) {
-    const seconds = Math.ceil(work.silentMs / 1_000);
-    const reason = `host '${hostName}' of cell '${work.cell}' is ${toldHost(host, work.state.service).state}: only one that is down can be fenced; power it off first, it counts as down after ${seconds} s of silence`;
+    const least = Math.ceil(work.silentMs / 1_000);
+    const most = Math.ceil((work.silentMs + sweepEveryMs(work)) / 1_000);
+    const reason = `host '${hostName}' of cell '${work.cell}' is ${toldHost(host, work.state.service).state}: only one that is down can be fenced; power it off first, it counts as down after ${least} to ${most} s of silence`;
     return work.turn.send(from, { type: 'declined', ask, code: 'host-is-up', reason, field: 'host' });
   }
   // A life that answered before it was said to be over, and whose answer comes late, is asked again.
