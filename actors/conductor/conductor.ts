@@ -56,7 +56,7 @@ export interface ConductorOptions {
   readonly patience?: Patience;
   /**
    * How long a deleted instance can still be shown, and its id not be taken again, ms; default two hours: longer than
-   * cells and placement remember it, who would refuse another of the same id.
+   * cells and placement remember it, who would refuse another of the same id. It is forgotten at most a quarter later.
    */
   readonly rememberDeletedMs?: number;
   /** How often cells are asked about builds of whose end nothing was heard, ms; default 10,000. */
