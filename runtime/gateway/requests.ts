@@ -69,8 +69,8 @@ export const BuildRequest = Type.Object(
     /**
      * Names the request, and with a count of 1 the instance; made up when absent. Sent again with the same id it is
      * not built again, and `failed` of the answer says which of it has failed since; what asks for something else by that
-     * id, another count included, is refused as `already-exists` (another count not where the first instance was deleted, or
-     * where an id that ends in a number has several conductor shards).
+     * id, another count included, is refused as `already-exists` (one for several, or the other way round, not where the
+     * first instance was deleted, or where an id that ends in a number has several conductor shards).
      */
     id: Type.Optional(Token),
     /** How many instances, all or none; default 1. With more they are named `<id>-0`, `<id>-1` ... */
