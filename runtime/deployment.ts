@@ -84,21 +84,37 @@ async function settle(kind: Sharded, options: DeploymentOptions, wanted: number 
 }
 
 /**
- * The number of placement shards of a deployment that others have made; 1 when nobody has said.
+ * The number of placement shards of a deployment that others have made. Where none is kept, as of one whose journals are in
+ * memory, it is what those say who serve them, and 1 when nobody has said.
  * @param wanted What the caller goes by, if it was told; it must be the deployment's.
  * @throws CellwrightError `other-shards`; `no-jetstream` when it cannot be known now.
  */
 export async function placementShardsOf(options: DeploymentOptions, wanted?: number): Promise<number> {
   const { subjects } = options;
   try {
-    const stored = await standingBucket(options);
-    return agreed('placement', shardsIn(await stored.get('placement'), 'placement', subjects) ?? 1, wanted);
+    return agreed(
+      'placement',
+      (await keptPlacementShards(options)) ?? (await servedNow('placement', options)) ?? 1,
+      wanted,
+    );
   } catch (error) {
-    if (isAbsent(error)) return agreed('placement', 1, wanted);
     if (lacksJetStream(error)) return unread('placement', options, wanted, error);
     throw explained(error, subjects);
   }
 }
+
+async function keptPlacementShards(options: DeploymentOptions): Promise<number | null> {
+  try {
+    const stored = await standingBucket(options);
+    return shardsIn(await stored.get('placement'), 'placement', options.subjects);
+  } catch (error) {
+    if (isAbsent(error)) return null;
+    throw error;
+  }
+}
+
+const servedNow = (kind: Sharded, { bus, subjects }: DeploymentOptions): Promise<number | null> =>
+  shardsServed(kind, { bus, inbox: bus.inbox(), subjects, clock: systemClock() });
 
 /**
  * The number where what is kept cannot be read: what those say who serve such shards now. What is wanted is taken for it
@@ -107,11 +123,11 @@ export async function placementShardsOf(options: DeploymentOptions, wanted?: num
  */
 async function unread(
   kind: Sharded,
-  { bus, subjects }: DeploymentOptions,
+  options: DeploymentOptions,
   wanted: number | undefined,
   cause: unknown,
 ): Promise<number> {
-  const served = await shardsServed(kind, { bus, inbox: bus.inbox(), subjects, clock: systemClock() });
+  const served = await servedNow(kind, options);
   if (served !== null) return agreed(kind, served, wanted);
   const isForGood = isWithoutJetStream(cause);
   if (isForGood && wanted !== undefined) return wanted;

@@ -197,6 +197,18 @@ test('deployment - where nobody answers for JetStream no number is guessed, and 
   }
 });
 
+test('deployment - whoever only asks goes by the shards that are served where journals in memory keep no number', async () => {
+  const { prefix, start } = deployment();
+  const node = await start({ prefix, journals: 'memory', placementShards: 3 });
+  try {
+    const client = await connectPlacement({ servers: server.url, prefix });
+    assert.is(client.shards, 3);
+    await client.close();
+  } finally {
+    await node.stop();
+  }
+});
+
 test('deployment - a scheduler that starts while JetStream is away waits for it, and goes by what is kept there', async () => {
   const dataDir = await mkdtemp(join(tmpdir(), 'cellwright-test-'));
   const port = await freePort();
