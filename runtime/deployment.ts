@@ -90,16 +90,28 @@ async function settle(kind: Sharded, options: DeploymentOptions, wanted: number 
  * @throws CellwrightError `other-shards`; `no-jetstream` when it cannot be known now.
  */
 export async function placementShardsOf(options: DeploymentOptions, wanted?: number): Promise<number> {
-  const { subjects } = options;
+  return agreed('placement', (await knownPlacementShards(options, wanted)) ?? 1, wanted);
+}
+
+/**
+ * The same, for whoever goes by it for as long as it runs: a deployment that comes later may have any number.
+ * @throws CellwrightError as `placementShardsOf`; `no-deployment`, retryable, when nobody has said, the caller neither.
+ */
+export async function placementShardsStanding(options: DeploymentOptions, wanted?: number): Promise<number> {
+  const shards = (await knownPlacementShards(options, wanted)) ?? wanted;
+  if (shards !== undefined) return agreed('placement', shards, wanted);
+  const { prefix } = options.subjects;
+  const message = `there is no deployment with the prefix '${prefix}' on this server, or none that says how many placement shards it has`;
+  throw new CellwrightError('no-deployment', message, { retryable: true });
+}
+
+/** The number that is kept, or else that of those who serve placement now; null when nobody has said. */
+async function knownPlacementShards(options: DeploymentOptions, wanted: number | undefined): Promise<number | null> {
   try {
-    return agreed(
-      'placement',
-      (await keptPlacementShards(options)) ?? (await servedNow('placement', options)) ?? 1,
-      wanted,
-    );
+    return (await keptPlacementShards(options)) ?? (await servedNow('placement', options));
   } catch (error) {
     if (lacksJetStream(error)) return unread('placement', options, wanted, error);
-    throw explained(error, subjects);
+    throw explained(error, options.subjects);
   }
 }
 

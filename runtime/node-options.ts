@@ -63,7 +63,7 @@ export interface NodeOptions {
    * Where owners keep their records: `jetstream`, the default on NATS, survives the death of any process; `memory`,
    * the default on a bus of the caller's, survives the death of an actor only. Where several nodes have such owners, all
    * are started anew together: hosts that are up tell placement what they have only minutes later, and nobody tells a conductor
-   * of its instances. Or journals of the caller's own.
+   * of its instances. Or journals of the caller's own. The same on every node of a deployment.
    */
   readonly journals?: 'jetstream' | 'memory' | Journals;
   /** Copies of each journal, and of the leases, in a cluster of NATS servers: 1, 3 or 5; default 1. */

@@ -13,7 +13,7 @@ import { connectNats } from './bus/nats.ts';
 import type { Clock } from './clock.ts';
 import { encodeForeign } from './codec.ts';
 import type { ConnectOptions } from './connect.ts';
-import { placementShardsOf } from './deployment.ts';
+import { placementShardsStanding } from './deployment.ts';
 import { CellwrightError, MalformedError, messageOf, TimeoutError } from './errors.ts';
 import { checkedMs } from './option-fields.ts';
 import { outboxOf } from './outbox.ts';
@@ -91,8 +91,8 @@ const MAX_KNOWN = 200_000;
 /**
  * Connects to the placement of a deployment by its NATS server.
  * @param options.timeoutMs How long a change or a look may take in all, ms; default 40,000.
- * @throws CellwrightError `bad-option` with the field; `unreachable`, `unauthorized`; `no-jetstream` when nobody tells
- * for five seconds how many placement shards there are.
+ * @throws CellwrightError `bad-option` with the field; `unreachable`, `unauthorized`; `no-deployment` when there is none
+ * for half a minute; `no-jetstream` when nobody tells for five seconds how many placement shards there are.
  */
 export async function connectPlacement(options: ConnectOptions): Promise<PlacementClient> {
   const { prefix, timeoutMs: limitMs = DEFAULT_TIMEOUT_MS, ...nats } = options ?? {};
@@ -102,7 +102,7 @@ export async function connectPlacement(options: ConnectOptions): Promise<Placeme
   const clock = systemClock();
   const onError = nats.onError ?? (() => undefined);
   try {
-    const reading = () => placementShardsOf({ bus, subjects });
+    const reading = () => placementShardsStanding({ bus, subjects });
     const shards = await patiently(reading, { clock, what: 'reading the number of placement shards', onError });
     const outbox = outboxOf({ bus, clock, subjects, events: false, onError });
     const name = `placement-client-${randomUUID()}`;

@@ -9,7 +9,7 @@ import { memoryBus } from '../bus/memory.ts';
 import { connectNats } from '../bus/nats.ts';
 import type { NatsOptions } from '../bus/nats-options.ts';
 import type { Clock } from '../clock.ts';
-import { placementShardsOf } from '../deployment.ts';
+import { placementShardsStanding } from '../deployment.ts';
 import { CellwrightError, messageOf } from '../errors.ts';
 import { unfailingLogger } from '../logging.ts';
 import { type Node, startNode } from '../node.ts';
@@ -138,7 +138,7 @@ async function placementOf(
   }
   const bus = await connectNats({ ...placement, name, onError, ...giveUp });
   try {
-    const reading = () => placementShardsOf({ bus, subjects: subjectsOf(prefix) }, placementShards);
+    const reading = () => placementShardsStanding({ bus, subjects: subjectsOf(prefix) }, placementShards);
     const reads = patiently(reading, { clock, what: 'reading the number of placement shards', onError });
     return { bus, shards: await unlessAborted(reads, signal, 'the start') };
   } catch (error) {

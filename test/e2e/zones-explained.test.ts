@@ -197,7 +197,10 @@ test('zones explained - where projects must be confined, others are refused befo
     ]) {
       const { code, message } = await failureOf(ask);
       assert.is(code, 'malformed');
-      assert.match(message, /^'project' of the (?:build|fit) request is (?:missing|'blue', which no aggregate confines): /);
+      assert.match(
+        message,
+        /^'project' of the (?:build|fit) request is (?:missing|'blue', which no aggregate confines): /,
+      );
     }
     assert.equal((await client.list()).instances, []);
     await client.build({ id: 'red', resources: { VCPU: 1 }, project: 'red' });

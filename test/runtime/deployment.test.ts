@@ -209,6 +209,24 @@ test('deployment - whoever only asks goes by the shards that are served where jo
   }
 });
 
+test('deployment - a placement client that comes before its deployment waits for it, and for its number of shards', async () => {
+  const { prefix, start } = deployment();
+  const told: unknown[] = [];
+  const connecting = connectPlacement({ servers: server.url, prefix, onError: (error) => void told.push(error) });
+  await until('it waits', () => told.length > 0);
+  const { code, message } = told[0] as CellwrightError;
+  assert.is(code, 'no-deployment');
+  assert.match(message, new RegExp(`^there is no deployment with the prefix '${prefix}' on this server`));
+  const node = await start({ prefix, placementShards: 3 });
+  try {
+    const client = await connecting;
+    assert.is(client.shards, 3);
+    await client.close();
+  } finally {
+    await node.stop();
+  }
+});
+
 test('deployment - a scheduler that starts while JetStream is away waits for it, and goes by what is kept there', async () => {
   const dataDir = await mkdtemp(join(tmpdir(), 'cellwright-test-'));
   const port = await freePort();
