@@ -19,7 +19,15 @@ import { type Host, meet, noteOutcome, stepService } from './hosts.ts';
 import { beginRemoval, stepRemoval } from './removals.ts';
 import { shared } from './sharing.ts';
 import type { CellState, Entry } from './state.ts';
-import { homeOf, missNoMore, noteListed, noteMissingIn, noteWhereItBuilds, noteWhereItIs } from './whereabouts.ts';
+import {
+  homeOf,
+  missNoMore,
+  noteIfCleared,
+  noteListed,
+  noteMissingIn,
+  noteWhereItBuilds,
+  noteWhereItIs,
+} from './whereabouts.ts';
 
 export type CellRecord =
   | { type: 'started'; facts: BuildFacts; snapshot: StoredSnapshot; at: number }
@@ -59,7 +67,7 @@ export function applyToCell(state: CellState, record: CellRecord, deadlines: Sta
     case 'started': {
       const { facts, snapshot } = shared(state, record);
       const build = adoptBuild(facts, snapshot, record.at, deadlines);
-      const entry = { build, deleting: false, lost: null, missingSince: null };
+      const entry = { build, deleting: false, cleared: false, lost: null, missingSince: null };
       state.instances.set(facts.instance, entry);
       noteWhereItBuilds(state, build, undefined);
       noteWhereItIs(state, facts.instance, null, homeOf(entry));
@@ -113,9 +121,12 @@ export function applyToCell(state: CellState, record: CellRecord, deadlines: Sta
       if (entry.lost !== null) entry.lost = { ...entry.lost, told: true };
       return NO_EFFECTS;
     }
-    case 'removal-event':
+    case 'removal-event': {
+      const instance = state.removals.get(record.key)?.snapshot.context.instance ?? '';
       stepRemoval(state.removals, record.key, record.event);
+      noteIfCleared(state, state.instances.get(instance));
       return NO_EFFECTS;
+    }
     case 'deleted':
       noteWhereItIs(state, record.instance, homeOf(state.instances.get(record.instance)), null);
       state.instances.delete(record.instance);

@@ -91,7 +91,7 @@ function whyItStays({ state }: Work, host: Host): Why | null {
 function whatIsLeft({ instances, removals }: CellState, host: string): string[] {
   const left = new Set<string>();
   for (const { snapshot } of removals.ofHost(host)) left.add(snapshot.context.instance);
-  for (const [instance, { build }] of instances)
-    if (build.snapshot.context.selection?.host === host) left.add(instance);
+  for (const [instance, { build, cleared }] of instances)
+    if (!cleared && build.snapshot.context.selection?.host === host) left.add(instance);
   return [...left];
 }

@@ -17,6 +17,8 @@ export interface Entry {
   deleting: boolean;
   /** It was active on a host that was fenced: why, when if that is known, and whether its conductor has taken note. */
   lost: { readonly reason: string; readonly at?: number; readonly told: boolean } | null;
+  /** It is deleted, and its last attempt is cleared away: of earlier ones something is left. It follows from the removals. */
+  cleared: boolean;
   /** Since when it is known that its host does not have it, though it is active, ms since the epoch. */
   missingSince: number | null;
 }

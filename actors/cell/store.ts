@@ -8,7 +8,7 @@ import { removalKey, restoreRemoval, type StoredRemoval } from './removals.ts';
 import type { Service } from './service.ts';
 import { shared } from './sharing.ts';
 import { type CellState, emptyCell, type StoredEntry } from './state.ts';
-import { homeOf, noteMissingIn, noteWhereItBuilds, noteWhereItIs } from './whereabouts.ts';
+import { homeOf, noteIfCleared, noteMissingIn, noteWhereItBuilds, noteWhereItIs } from './whereabouts.ts';
 
 export interface StoredCell {
   readonly instances: readonly StoredEntry[];
@@ -39,7 +39,7 @@ export function* restoreCell(parts: StoredCell): Generator<void, CellState> {
   yield* inSteps(instances, ({ build, deleting, lost = null, missingSince = null }) => {
     if (state.instances.has(build.facts.instance)) return;
     const restored = restoreBuild(shared(state, build));
-    const entry = { build: restored, deleting, lost, missingSince };
+    const entry = { build: restored, deleting, cleared: false, lost, missingSince };
     state.instances.set(build.facts.instance, entry);
     noteWhereItBuilds(state, restored, undefined);
     noteWhereItIs(state, build.facts.instance, null, homeOf(entry));
@@ -48,6 +48,7 @@ export function* restoreCell(parts: StoredCell): Generator<void, CellState> {
   yield* inSteps(removals, (stored) => {
     state.removals.set(removalKey(stored.context), restoreRemoval(stored));
   });
+  for (const entry of state.instances.values()) noteIfCleared(state, entry);
   state.deleted.restore(deleted);
   state.removedHosts.restore(removedHosts);
   return state;

@@ -2,11 +2,12 @@
 // follow from the instances.
 
 import { type HostedBuild, stateOfBuild } from '../builds.ts';
+import { finalKey } from './removals.ts';
 import type { CellState, Entry } from './state.ts';
 
 /** The host that an instance is on, or is to be built on: of one that has failed, none is selected any more. */
 export function homeOf(entry: Entry | undefined): string | null {
-  if (entry === undefined || entry.lost !== null) return null;
+  if (entry === undefined || entry.lost !== null || entry.cleared) return null;
   return entry.build.snapshot.context.selection?.host ?? null;
 }
 
@@ -27,6 +28,15 @@ export function noteWhereItIs(
   }
   // What is being built there may have changed, where nothing else did.
   if (after !== null) feed.recounted.add(after);
+}
+
+/** Of a deleted instance whose last attempt is cleared away nothing is on its host any more. */
+export function noteIfCleared(state: CellState, entry: Entry | undefined): void {
+  if (entry?.deleting !== true || entry.cleared) return;
+  const { instance, selection } = entry.build.snapshot.context;
+  if (selection === null || state.removals.has(finalKey(instance))) return;
+  noteWhereItIs(state, instance, homeOf(entry), null);
+  entry.cleared = true;
 }
 
 /** Keeps each host's list of the builds under way on it. */

@@ -97,7 +97,10 @@ test('cell - what is deleted is not gone while an earlier attempt of it may run 
   const last = on.tell({ type: 'released', consumer: 'i1', deleted: true });
   assert.equal([sentOf(last, 'removed'), viewOf(on)?.state], [[], 'deleting']);
   assert.is(viewOf(on)?.attempts?.[0]?.mayRun, true);
+  const isOn = (host: string) => on.state.hosts.get(host)?.here.has('i1');
+  assert.equal(['h1', 'h2'].map(isOn), [false, false], 'on the host of its last attempt nothing is left');
   assert.equal(sentOf(on.recover(), 'removed'), [], 'nor after a restart of the cell');
+  assert.equal(['h1', 'h2'].map(isOn), [false, false]);
   on.tell({ type: 'destroyed', ...ofAttempt('i1', 1) });
   const gone = on.tell({ type: 'released', consumer: 'i1', attempt: 1, deleted: false });
   assert.equal([sentOf(gone, 'removed').length, viewOf(on)], [1, null]);

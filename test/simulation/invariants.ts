@@ -4,7 +4,7 @@
 import { allocationsOf } from '../../actors/allocations.ts';
 import { stateOfBuild } from '../../actors/builds.ts';
 import type { CellRecord } from '../../actors/cell/apply.ts';
-import { finalKey, removalKey } from '../../actors/cell/removals.ts';
+import { finalKey, removalKey, removalsOf } from '../../actors/cell/removals.ts';
 import type { TreeConditions } from '../../actors/messages/common.ts';
 import type { PlacementRecord } from '../../actors/placement/records.ts';
 import { homesOf, rootsOf } from '../../actors/placement/tree-conditions.ts';
@@ -121,9 +121,11 @@ function orphanFaults(looked: Looked, instance: string): string[] {
     .filter((attempt) => !isHeldRightly(looked, instance, attempt))
     .map((attempt) => `no orphan: nobody accounts for attempt ${attempt} of '${instance}'`);
   for (const { instances, removals } of truth.cells.values()) {
-    const build = instances.get(instance)?.build;
+    const { build, deleting = false } = instances.get(instance) ?? {};
     if (build === undefined) continue;
     const { selection, attempt } = build.snapshot.context;
+    // What is deleted may be cleared away but for earlier attempts.
+    if (deleting && removalsOf({ removals }, instance, attempt).length > 0) continue;
     if (selection === null || removals.has(finalKey(instance)) || held.includes(attempt)) continue;
     faults.push(`no orphan: '${instance}' is ${stateOfBuild(build)} and attempt ${attempt} holds nothing`);
   }
