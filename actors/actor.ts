@@ -76,6 +76,8 @@ export interface Actor<State, Incoming extends Message, Recorded> {
   dropped?(): void;
   /** What there is, in numbers, for whoever watches; asked at any time between turns. */
   figures?(state: State): Readonly<Record<string, number>>;
+  /** Another process has taken its place, and it stands in nobody's way; asked at any time between turns. */
+  isReplaced?(state: State): boolean;
   /** Begins a snapshot of the state as it is now; its parts are taken while the state goes on changing. */
   snapshot(state: State): Snapshot;
   /** The state of which these are all parts. */

@@ -56,7 +56,10 @@ export function endpointOf(host: ActorHost, options: EndpointOptions): (message:
     isFull = true;
   };
   return (message) => {
-    if (isWho(message)) return answer(message.reply as string, node);
+    if (isWho(message)) {
+      if (!host.isReplaced()) answer(message.reply as string, node);
+      return;
+    }
     let arrived: Opened;
     try {
       arrived = opened(message, maxBytes);

@@ -62,6 +62,8 @@ export interface ActorHost {
   readonly stats: Readonly<ActorHostStats>;
   /** What the actor counts itself; nothing while its journal is read. */
   figures(): Readonly<Record<string, number>>;
+  /** Whether another process has taken the actor's place, as far as it has heard. */
+  isReplaced(): boolean;
   /** Messages that wait. */
   waiting(): number;
   /** How long it will take, by the pace of late, until what waits now is decided, ms. */
@@ -231,6 +233,10 @@ class HostedActor<State, Incoming extends Message, Recorded> implements ActorHos
 
   figures(): Readonly<Record<string, number>> {
     return this.#phase === 'running' ? (this.#actor.figures?.(this.#state as State) ?? {}) : {};
+  }
+
+  isReplaced(): boolean {
+    return this.#phase === 'running' && this.#actor.isReplaced?.(this.#state as State) === true;
   }
 
   waiting(): number {

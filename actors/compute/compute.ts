@@ -85,6 +85,7 @@ export function compute(options: ComputeOptions): Actor<ComputeState, ComputeMes
     receive: (state, message, from, turn) => receive({ settings, state, turn }, message, from),
     apply() {},
     recover: (state, turn) => comeUp({ settings, state, turn }),
+    isReplaced: ({ phase }) => phase === 'retired',
     snapshot: () => snapshotOf({}, {}),
     restore: init,
   };

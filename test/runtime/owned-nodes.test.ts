@@ -15,6 +15,7 @@ import { seededRandom } from '../../runtime/random.ts';
 import { subjectsOf } from '../../runtime/subjects.ts';
 import { virtualClock } from '../../runtime/virtual-clock.ts';
 import { failureOf, settled } from '../support/until.ts';
+import { wire } from '../support/wire.ts';
 
 const test = suite('nodes that own');
 const logger = pino({ level: 'silent' });
@@ -36,13 +37,17 @@ function rig(options: { snapshotEvery?: number } = {}) {
     clock,
     done,
     journals: shared.journals,
+    connect: () => server.connect(),
     client: clientOf({ bus: server.connect(), clock, subjects: subjectsOf() }),
     start: (name: string, roles: readonly string[], more: object = {}) =>
       done(startNode({ name, roles, bus: server.connect(), ...shared, ...more })),
     /** Ends the process of a node as a crash does. */
-    startMortal(name: string, roles: readonly string[]) {
+    startMortal(name: string, roles: readonly string[], more: object = {}) {
       const bus = server.connect();
-      return done(startNode({ name, roles, bus, ...shared })).then((node) => ({ node, kill: () => bus.kill() }));
+      return done(startNode({ name, roles, bus, ...shared, ...more })).then((node) => ({
+        node,
+        kill: () => bus.kill(),
+      }));
     },
   };
 }
@@ -156,6 +161,38 @@ test('nodes - without leases a second one is refused, as nothing could hand over
   const refusal = await failureOf(() => start('second', ['placement'], { leases: 'none' }));
   assert.is(refusal.code, 'already-hosted');
   await done(first.stop());
+});
+
+test('nodes - a compute that another one has replaced keeps no third one from the host', async () => {
+  const { connect, start, startMortal, client, done, clock } = rig();
+  const host = { name: 'h1', inventories: { VCPU: { total: 8 } } };
+  const driver = () => fakeDriver({ host, clock, random: seededRandom('h1'), buildMs: { min: 1, max: 5 } });
+  const roles = ['compute:c1/h1'];
+  const stateOfHost = async () => (await done(client.hosts({ cell: 'c1' }))).hosts[0]?.state;
+  const isSoon = async (state: string) => {
+    const last = clock.now() + 60_000;
+    while ((await stateOfHost()) !== state && clock.now() < last) await done(sleep(clock, 1_000));
+    assert.is(await stateOfHost(), state);
+  };
+  const owners = await start('owners', [...OWNERS, 'scheduler']);
+  const lines = wire();
+  const first = await start('first', roles, { driver, bus: lines.tap('first', connect()) });
+  await isSoon('up');
+  const refusal = await failureOf(() => start('second', roles, { driver }));
+  assert.match(refusal.message, /hosted by the node 'first'/);
+  lines.cut('first');
+  await isSoon('down');
+  const second = await startMortal('second', roles, { driver });
+  await isSoon('up');
+  lines.mend('first');
+  await done(sleep(clock, 20_000));
+  second.kill();
+  const gone = second.node.stop().catch(() => undefined);
+  await isSoon('down');
+  const third = await start('third', roles, { driver });
+  await isSoon('up');
+  await done(gone);
+  for (const node of [third, first, owners]) await done(node.stop());
 });
 
 test('nodes - leases that cannot be are refused by their field', async () => {
