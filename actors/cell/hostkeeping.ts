@@ -157,7 +157,7 @@ export function destroyStray(work: Work, { host, instance, attempt }: AttemptId 
   // What is given back already, since nothing of it was there, is destroyed all the same.
   if (destroyingOf(work.state.removals, instance, attempt) !== undefined) return;
   commit(work, { type: 'stray', host, instance, attempt });
-  work.turn.send(computeAddress(work.cell, host), { type: 'destroy', instance, attempt });
+  work.turn.send(computeAddress(work.cell, host), { type: 'destroy', instance, attempt, isSeen: true });
 }
 
 /**

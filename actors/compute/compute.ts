@@ -29,7 +29,7 @@ function receive(work: Work, message: ComputeMessage | Wake, from: Address): voi
       return build(work, message, from);
     case 'destroy':
       if (state.phase === 'retired') return;
-      return destroy(work, message.instance, message.attempt, from);
+      return destroy(work, message, from);
     case 'tree-put':
       treeHeard(work, message);
       if (state.phase === 'registering' && message.ask === state.changes) enter(work, 'greeting');

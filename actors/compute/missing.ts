@@ -3,6 +3,7 @@
 
 import { type AttemptId, attemptKey } from '../attempts.ts';
 import { MAX_MISSING_TOLD } from '../messages/common.ts';
+import { beginDestroying, buildsOf, outcomeOf } from './orders.ts';
 import { type ComputeState, firstList, type Job, newJob, type Work } from './state.ts';
 
 const NONE: readonly AttemptId[] = [];
@@ -13,7 +14,8 @@ export function askWhatRuns({ settings: { own, toDriver }, state, turn }: Work):
 }
 
 /** What was there before the driver was asked, and is not in its answer, is gone; it may be back in a later one. */
-export function whatRuns({ state }: Work, ask: number, running: readonly AttemptId[]): void {
+export function whatRuns(work: Work, ask: number, running: readonly AttemptId[]): void {
+  const { state } = work;
   // What an earlier life of this compute asked is answered to this one, which takes over its driver where it failed.
   if (ask < state.listed || ask > state.lists) return;
   state.listed = ask;
@@ -24,6 +26,15 @@ export function whatRuns({ state }: Work, ask: number, running: readonly Attempt
     else if (job.lists < ask) job.isMissing = true;
     state.isAnyMissing ||= job.isMissing === true;
   }
+  for (const one of running) destroyIfBack(work, ask, one);
+}
+
+/** It was destroyed before the driver was asked: another life, held up with its order, has had it built since. */
+function destroyIfBack(work: Work, ask: number, one: AttemptId): void {
+  const key = attemptKey(one);
+  const { lists = ask } = work.state.outcomes.get(key) ?? {};
+  if (lists >= ask || outcomeOf(work, key)?.state !== 'destroyed') return;
+  beginDestroying(work, one.instance, one.attempt, buildsOf(work.state, key));
 }
 
 export const hasLooked = ({ incarnation, listed }: ComputeState): boolean => listed > firstList(incarnation);

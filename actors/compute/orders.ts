@@ -2,7 +2,7 @@
 
 import type { Address } from '../actor.ts';
 import { type AttemptId, attemptKey } from '../attempts.ts';
-import type { ComputeBuild } from '../messages/compute.ts';
+import type { ComputeBuild, ComputeDestroy } from '../messages/compute.ts';
 import { wakeId } from '../wakes.ts';
 import { type ComputeState, type Job, newJob, type Outcome, type Work } from './state.ts';
 
@@ -72,12 +72,13 @@ export function sayDestroyed(
   turn.send(to, { type: 'destroyed', host, instance: of.instance, attempt: of.attempt, incarnation });
 }
 
-export function destroy(work: Work, instance: string, attempt: number, from: Address): void {
+export function destroy(work: Work, { instance, attempt, isSeen }: ComputeDestroy, from: Address): void {
   const { settings, state, turn } = work;
   const { toDriver } = settings;
   const key = attemptKey({ instance, attempt });
   const outcome = outcomeOf(work, key);
-  if (outcome !== undefined) {
+  // Another life of this compute, held up for long, may have had it built since.
+  if (outcome !== undefined && isSeen !== true) {
     remember(work, key, { state: 'destroyed' });
     return sayDestroyed(work, { instance, attempt }, from);
   }
@@ -95,7 +96,9 @@ export function destroy(work: Work, instance: string, attempt: number, from: Add
 export function beginDestroying(work: Work, instance: string, attempt: number, builds: number): void {
   const { settings, state, turn } = work;
   const { toDriver } = settings;
-  state.jobs.set(attemptKey({ instance, attempt }), newJob(state, { instance, attempt }, 'destroying', { builds }));
+  const key = attemptKey({ instance, attempt });
+  state.outcomes.delete(key);
+  state.jobs.set(key, newJob(state, { instance, attempt }, 'destroying', { builds }));
   turn.send(toDriver, { type: 'destroy', instance, attempt });
 }
 
@@ -113,7 +116,7 @@ export function remember(work: Work, key: string, outcome: Outcome): void {
   const { outcomes } = work.state;
   const builds = buildsOf(work.state, key);
   outcomes.delete(key);
-  outcomes.set(key, { outcome, at: work.turn.steady, builds });
+  outcomes.set(key, { outcome, at: work.turn.steady, builds, lists: work.state.lists });
   forgetOld(work);
   if (outcomes.size <= MAX_REMEMBERED) return;
   const [oldest] = outcomes.keys();

@@ -21,6 +21,8 @@ export interface Ended {
   readonly at: SteadyTime;
   /** How often its driver was told to build it and has not come back yet: it may still say that it is built. */
   builds: number;
+  /** Which list the driver had been asked for last by then: only a later one tells what is there since. */
+  readonly lists: number;
 }
 
 /** An attempt on this host. `found` was there when the compute started: the driver knows what it is. */

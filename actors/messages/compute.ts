@@ -30,7 +30,11 @@ export const computeMessages = {
     payload: Payload,
   }),
   /** Let nothing of an attempt be left, now or later. */
-  destroy: message('destroy', ofAttempt),
+  destroy: message('destroy', {
+    ...ofAttempt,
+    /** It was seen on the host after it was said to be over: the driver is to be asked, whatever is remembered. */
+    isSeen: Type.Optional(Type.Literal(true)),
+  }),
   /** The cell knows this compute. */
   welcome: message('welcome', {
     incarnation: Incarnation,
@@ -99,3 +103,4 @@ export type ComputeMessage = MessageOf<typeof computeMessages> | MessageOf<typeo
 export type DriverMessage = MessageOf<typeof driverMessages>;
 export type DriverAnswer = MessageOf<typeof driverAnswers>;
 export type ComputeBuild = Static<typeof computeMessages.build>;
+export type ComputeDestroy = Static<typeof computeMessages.destroy>;

@@ -36,7 +36,7 @@ export async function carryOut(repair: Repair, tools: RepairTools): Promise<stri
     case 'destroy': {
       const { cell, host, instance, attempt } = repair;
       if (await isCurrent(repair, tools)) return null;
-      say(computeAddress(cell, host), { type: 'destroy', instance, attempt });
+      say(computeAddress(cell, host), { type: 'destroy', instance, attempt, isSeen: true });
       return `asked host '${cell}/${host}' to destroy attempt ${attempt} of '${instance}'`;
     }
     case 'do-again':

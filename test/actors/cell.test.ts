@@ -56,6 +56,9 @@ test('cell - what was built on an order that came too late is destroyed; what is
   on.tell(granted('i1', 2));
   const stray = on.tell({ type: 'built', ...ofAttempt('i1', 1) });
   assert.equal(told(stray), ['destroy to compute/c1/h1']);
+  const [destroying] = sentOf(stray, 'destroy');
+  const seen = { type: 'destroy', instance: 'i1', attempt: 1, isSeen: true };
+  assert.equal(destroying?.message, seen, 'whatever another life of the compute remembers of it');
   assert.equal(
     stray.records.map(({ type }) => type),
     ['stray'],

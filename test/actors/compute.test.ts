@@ -507,6 +507,49 @@ test('compute - of what it was not asked to destroy, or is asked to no more, a d
   assert.equal(told(on.tell(order(), CELL)), [`built to ${CELL}`]);
 });
 
+test('compute - what is seen on the host after its end is destroyed all the same: another life may have had it built', () => {
+  for (const end of [destroy(), failed(false)]) {
+    const on = desk();
+    on.tell(order(), CELL);
+    on.tell(end, end.type === 'destroy' ? CELL : DRIVER);
+    if (end.type === 'destroy') on.tell({ type: 'driver-destroyed', ...ofAttempt() }, DRIVER);
+    const seen = { ...destroy(), isSeen: true } as ComputeMessage;
+    assert.equal(told(on.tell(seen, CELL)), [`destroy to ${DRIVER}`]);
+    assert.equal(told(on.tell(destroy(), CELL)), [], 'nothing is said before the driver has said that it is gone');
+    assert.equal(told(on.tell({ type: 'driver-destroyed', ...ofAttempt() }, DRIVER)), [`destroyed to ${CELL}`]);
+    assert.equal(told(on.tell(destroy(), CELL)), [`destroyed to ${CELL}`]);
+  }
+});
+
+test('compute - what it was told to destroy and its driver lists again is destroyed again, unless it was asked before', () => {
+  const on = desk();
+  const listed = (ask: number): ComputeMessage => {
+    return { type: 'driver-listed', ask, to: 'compute/c1/h1', running: [ofAttempt()] };
+  };
+  const asks = () =>
+    on
+      .pass(65_000)
+      .flatMap((turned) => sentOf(turned, 'list'))
+      .map(({ message }) => message.ask);
+  const [before = 0] = asks();
+  on.tell(order(), CELL);
+  on.tell(destroy(), CELL);
+  on.tell({ type: 'driver-destroyed', ...ofAttempt() }, DRIVER);
+  assert.equal(told(on.tell(listed(before), DRIVER)), []);
+  const [after = 0] = asks();
+  assert.equal(told(on.tell(listed(after), DRIVER)), [`destroy to ${DRIVER}`]);
+  assert.equal(told(on.tell({ type: 'driver-destroyed', ...ofAttempt() }, DRIVER)), [`destroyed to ${CELL}`]);
+  on.tell(order(2), CELL);
+  on.tell({ ...failed(false), attempt: 2 } as ComputeMessage, DRIVER);
+  const [last = 0] = asks();
+  const running = [ofAttempt(2)];
+  assert.equal(
+    told(on.tell({ ...listed(last), running } as ComputeMessage, DRIVER)),
+    [],
+    'of what failed it is not sure',
+  );
+});
+
 test('compute - what failed by itself and is then destroyed leaves nothing to do', () => {
   const on = desk();
   on.tell(order(), CELL);
