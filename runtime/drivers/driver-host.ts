@@ -8,7 +8,7 @@ import type { ProviderSpec } from '../../actors/messages/placement.ts';
 import { decode, encode } from '../codec.ts';
 import { CellwrightError, messageInFull, messageOf } from '../errors.ts';
 import type { BuildOutcome, Driver, ProviderReport } from './driver.ts';
-import { providersOf } from './naming.ts';
+import { MAX_PROVIDERS, providersOf } from './naming.ts';
 import { checkedMetrics, checkedOutcome, checkedRunning, checkedTraits, insistDescribed } from './report.ts';
 
 export interface DriverHost {
@@ -40,6 +40,9 @@ const SILENT = 'the driver does not answer';
 
 /** A tree goes in one message, and servers carry 1 MiB unless told otherwise; some of it is for what it is sent with. */
 const MAX_TREE_BYTES = 1_000_000;
+
+/** What was claimed of a provider that is gone since is still told by its name; devices may come and go for years. */
+const MAX_NAMES = 8 * MAX_PROVIDERS;
 
 /** Reasons come from drivers and go into messages: they are kept short. */
 const MAX_REASON = 1_000;
@@ -170,7 +173,13 @@ class DrivenHost implements DriverHost {
   #providersOf(tree: ProviderReport, traits: readonly string[]): ProviderSpec[] {
     const providers = providersOf(this.#cell, this.#host, tree, checkedTraits(traits));
     insistSendable(providers, this.#which);
-    for (const { id, name } of providers) this.#names.set(id, name);
+    for (const { id, name } of providers) {
+      // Deleting first makes the entry the youngest: those of now are kept.
+      this.#names.delete(id);
+      this.#names.set(id, name);
+      const [oldest] = this.#names.keys();
+      if (this.#names.size > MAX_NAMES && oldest !== undefined) this.#names.delete(oldest);
+    }
     return providers;
   }
 

@@ -8,6 +8,7 @@ import { memoryServer } from '../../runtime/bus/memory.ts';
 import { clientOf } from '../../runtime/client.ts';
 import type { Driver } from '../../runtime/drivers/driver.ts';
 import { driverHost } from '../../runtime/drivers/driver-host.ts';
+import { providerId } from '../../runtime/drivers/naming.ts';
 import { startNode } from '../../runtime/node.ts';
 import { subjectsOf } from '../../runtime/subjects.ts';
 import { systemClock } from '../../runtime/system-clock.ts';
@@ -423,6 +424,35 @@ test('driver host - whatever a driver throws, something is said of it: without a
     await until('it says that it failed', () => said.length > 0, 2_000);
     assert.match((said[0] as { reason?: string }).reason ?? '', words);
   }
+});
+
+test('driver host - of providers that are told no more the latest are still known by name, and not all there ever were', async () => {
+  const said: DriverAnswer[] = [];
+  const orders: string[] = [];
+  let looks = 0;
+  const driver = driverOf({
+    inventory: async () => {
+      looks += 1;
+      const children = Array.from({ length: 500 }, (_, at) => ({ name: `gpu-${looks}-${at}`, inventories: {} }));
+      return { ...TREE, children };
+    },
+    build: async ({ allocations }: ComputeBuild) => {
+      orders.push(...allocations.map(({ provider }) => provider));
+      return { outcome: 'built' };
+    },
+  });
+  const host = driverHost({ cell: 'c1', host: 'h1', driver, answer: (one) => said.push(one), onError() {} });
+  const firstOf = (look: number) => providerId('c1', 'h1', `gpu-${look}-0`);
+  for (const look of [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]) {
+    host.take({ type: 'read-inventory' });
+    await until('it has read it', () => said.length === look);
+  }
+  const allocations = [providerId('c1', 'h1', ''), firstOf(10), firstOf(5), firstOf(1)].map((provider) => {
+    return { provider, group: '', resources: { VCPU: 1 } };
+  });
+  host.take({ type: 'build', instance: 'i1', attempt: 1, incarnation: 'life', allocations });
+  await until('it is built', () => said.length === 11);
+  assert.equal(orders, ['h1', 'gpu-10-0', 'gpu-5-0', firstOf(1)]);
 });
 
 test('driver host - asked what is on the host, it says what the driver says, or why not', async () => {
