@@ -13,8 +13,6 @@ import { inOrder, softHomes } from './soft-homes.ts';
 import { treeOf, type View, type ViewHost } from './view/view.ts';
 import { factsOf } from './view/view-hosts.ts';
 
-/** The longest list of alternates that one request ranks, for all its instances together. */
-const MAX_RANKED = 4_000;
 /** How many hosts are looked at, at least, for some that have room to spare. */
 const MIN_RANKED = 32;
 /** With room for this many more of its kind, or all that would keep together, a host is as good as any as an alternate. */
@@ -60,7 +58,7 @@ export function alternatesFor(
   const hands = chosen.map(({ provider }): Hand => ({ own: provider, alternates: [] }));
   for (const cell of new Set(chosen.map((one) => one.cell))) {
     const inCell = hands.filter((_, position) => chosen[position]?.cell === cell);
-    const needed = Math.min(MAX_RANKED, areTogether ? wanted : wanted * inCell.length);
+    const needed = areTogether ? wanted : wanted * inCell.length;
     const isOut = (root: string) => claimed.has(root) || !mayBe(root);
     const ample = areTogether ? Math.max(AMPLE_ROOM, inCell.length) : AMPLE_ROOM;
     const pool = heardFirst(view, needed, (hearing) => poolOf(fleet, request, { cell, hearing }, needed, ample, isOut));

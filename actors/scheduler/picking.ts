@@ -2,6 +2,7 @@
 // as the cells and hosts that it names, and chance, so that several schedulers do not all run to the same host.
 
 import type { Allocation } from '../../machines/instance-build.ts';
+import { effort } from '../fitting/effort.ts';
 import { fit } from '../fitting/fit.ts';
 import { fnv1a, scattered } from '../routing.ts';
 import { refusedBy } from './filters/filter.ts';
@@ -131,7 +132,15 @@ export function bestOfAll(
   return [...first, ...bestBy(false, most - first.length)];
 }
 
-/** Up to `most` hosts of a part of one cell that `skip` does not name, best first. */
+/** So many hosts are fitted at least, where many are asked for. */
+const LEAST_FITTED = 4_000;
+/** After how many looks at providers no further ones are: a quarter of a second. */
+const MAX_LOOKS_TO_FIT = 1_000_000;
+
+/**
+ * Up to `most` hosts of a part of one cell that `skip` does not name, best first; fewer, but thousands, where it would take
+ * long to find out with which devices each of them would serve.
+ */
 export function bestOfCell(
   fleet: Fleet,
   request: Request,
@@ -147,7 +156,13 @@ export function bestOfCell(
     named === null
       ? shape.bestOf({ hearings: [part.hearing], cells: [part.cell] }, most, accept)
       : among(shape, named, (one) => isInPart(view, part, one) && accept(one)).slice(0, most);
-  return found.map((one) => rankedOf(fleet, shape, one));
+  const endOfLooks = effort.looks + MAX_LOOKS_TO_FIT;
+  const fitted: Ranked[] = [];
+  for (const one of found) {
+    if (fitted.length >= LEAST_FITTED && effort.looks >= endOfLooks) break;
+    fitted.push(rankedOf(fleet, shape, one));
+  }
+  return fitted;
 }
 
 /** Those of some hosts that can serve a request and that `skip` does not name, those of preferred cells first. */

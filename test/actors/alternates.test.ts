@@ -14,9 +14,10 @@ import { emptyRankings } from '../../actors/scheduler/ranking/ranking.ts';
 import type { Request } from '../../actors/scheduler/request.ts';
 import { learnMembers } from '../../actors/scheduler/view/groups-view.ts';
 import { noteShard } from '../../actors/scheduler/view/silence.ts';
+import { learnProvider } from '../../actors/scheduler/view/view.ts';
 import { DEFAULT_WEIGHERS } from '../../actors/scheduler/weighers/defaults.ts';
 import { seededRandom } from '../../runtime/random.ts';
-import { viewOf } from '../support/facts.ts';
+import { inventory, viewOf } from '../support/facts.ts';
 
 const test = suite('scheduler - alternates');
 
@@ -50,6 +51,35 @@ test('alternates - instances that share hosts have first alternates of their own
     assert.is(new Set(dealt.map(([first]) => first)).size, Math.min(count, most), `seed ${seed}`);
   }
   assert.ok(shared > 500, `${shared}`);
+});
+
+test('alternates - of very many each is another host, as far as it takes no long search for what each host would give', () => {
+  const differing = (devices: number, asked: number) => {
+    const view = viewOf(...Array.from({ length: 4_600 }, (_, n) => ({ host: `h${n}`, cell: 'c1' })));
+    for (const root of devices === 0 ? [] : [...view.hosts.keys()]) {
+      for (let n = 0; n < devices; n += 1) {
+        const inventories = { PGPU: inventory(9) };
+        const id = `${root}-${n}`;
+        const device = { id, name: id, parent: root, root, inventories, traits: [], aggregates: [] };
+        learnProvider(view, { ...device, used: {}, generation: 1 });
+      }
+    }
+    const gpus = Array.from({ length: asked }, (_, n) => ({ name: `g${n}`, resources: { PGPU: 1 } }));
+    const chosen = Array.from({ length: 225 }, (_, n) => `h${n}`).map((host) => ({
+      cell: 'c1',
+      host,
+      provider: `p-${host}`,
+      allocations: [],
+    }));
+    const fleet = { rankings: emptyRankings(DEFAULT_WEIGHERS, 's'), view };
+    const request = { spec: { groups: [...spec.groups, ...gpus], groupPolicy: 'isolate' as const } };
+    const dealt = alternatesFor(fleet, request, chosen, 19);
+    assert.ok(dealt.every((one) => new Set(one.map(({ host }) => host)).size === 19));
+    return new Set(dealt.flat().map(({ host }) => host)).size;
+  };
+  assert.is(differing(0, 0), 225 * 19);
+  assert.is(differing(2, 2), 225 * 19);
+  assert.is(differing(24, 20), 4_000, 'not all are searched in one turn');
 });
 
 test('alternates - hosts of a silent placement shard are alternates where there are too few others, and the last', () => {
