@@ -251,8 +251,11 @@ export function checkRequest(verb: Verb, request: unknown): void {
 /** How deep a payload may be nested: it is kept, and sent on, within other things, which have a limit together. */
 const MAX_PAYLOAD_DEPTH = 48;
 
-/** How large the payloads of all instances of a request may be together, bytes: each is handed over with its own. */
-const MAX_PAYLOADS_BYTES = 16 * 1024 * 1024;
+/**
+ * How large the payloads of all instances of a request may be together, bytes, and what all of them ask for: each is claimed
+ * and handed over with its own. With some times as much owners were held up for seconds, and would lose their leases.
+ */
+const MAX_COPIES_BYTES = 16 * 1024 * 1024;
 
 /** @throws MalformedError for a payload that is too deep, or too large for so many instances. */
 function refusePayload(payload: BuildRequest['payload'], count: number): void {
@@ -261,8 +264,8 @@ function refusePayload(payload: BuildRequest['payload'], count: number): void {
     throw new MalformedError(`'payload' is nested deeper than ${MAX_PAYLOAD_DEPTH}`, { field: 'payload' });
   if (count === 1) return;
   const { byteLength } = encode({ payload });
-  if (byteLength * count <= MAX_PAYLOADS_BYTES) return;
-  const product = `its ${byteLength} bytes * ${count} instances are over ${MAX_PAYLOADS_BYTES}`;
+  if (byteLength * count <= MAX_COPIES_BYTES) return;
+  const product = `its ${byteLength} bytes * ${count} instances are over ${MAX_COPIES_BYTES}`;
   throw new MalformedError(`'payload' is too large: ${product}`, { field: 'payload' });
 }
 
@@ -303,6 +306,7 @@ export function specOf(request: BuildRequest, what = 'the build request'): Reque
     groups.push({ resources: {}, ...group });
   }
   refuseTooLarge(request, groups.length, what);
+  refuseTooMuchToSay(request, what);
   for (const [position, group] of groups.entries()) {
     const at = group.name === '' ? '' : `groups.${named.findIndex(({ name }) => name === group.name)}.`;
     refuseContradiction(group.required, group.forbidden, `${at}forbidden`, what);
@@ -344,6 +348,17 @@ function refuseTooLarge(
   if (chosen <= MAX_CHOSEN) return;
   const product = `count * (1 + alternates) * groups is ${count} * (1 + ${alternates}) * ${groups} = ${chosen}`;
   throw new MalformedError(`'count' of ${what} is too large: ${product}, over ${MAX_CHOSEN}`, { field: 'count' });
+}
+
+/** @throws MalformedError for a request that asks for so much that it cannot be said for each of its instances. */
+function refuseTooMuchToSay({ count = 1, payload: _, ...asked }: BuildRequest, what: string): void {
+  if (count === 1) return;
+  const { byteLength } = encode(asked);
+  if (byteLength * count <= MAX_COPIES_BYTES) return;
+  const product = `the ${byteLength} bytes in which it says what it asks for * ${count} instances`;
+  throw new MalformedError(`'count' of ${what} is too large: ${product} are over ${MAX_COPIES_BYTES}`, {
+    field: 'count',
+  });
 }
 
 /** @throws MalformedError for a trait that must be there and must not. */

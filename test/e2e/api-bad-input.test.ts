@@ -50,6 +50,14 @@ const groupsOf = (count: number) => ({
   groups: Array.from({ length: count }, (_, n) => ({ name: `g${n}`, resources: VCPU })),
 });
 
+/** So many lists of aggregates, of some 3 KB each. */
+const sayingMuch = (lists: number) => ({
+  resources: VCPU,
+  memberOf: Array.from({ length: lists }, (_, list) =>
+    Array.from({ length: 64 }, (_, n) => `${list}-${n}`.padEnd(50, 'x')),
+  ),
+});
+
 const WRONG_IDS: readonly Wrong[] = BAD_IDS.map((id) => [{ id, resources: VCPU }, 'id']);
 
 const WRONG_BUILDS: readonly Wrong[] = [
@@ -71,6 +79,7 @@ const WRONG_BUILDS: readonly Wrong[] = [
   [{ count: 1.5, resources: VCPU }, 'count'],
   [{ count: 1000, alternates: 20, ...groupsOf(7) }, 'count', /1000 \* \(1 \+ 20\) \* 7 = 147000, over 128000/],
   [{ count: 1000, alternates: 20, resources: VCPU, ...groupsOf(6) }, 'count', /too large/],
+  [{ count: 1000, ...sayingMuch(8) }, 'count', /the 2\d{4} bytes in which it says what it asks for \* 1000 instances/],
   [{ alternates: -1, resources: VCPU }, 'alternates'],
   [{ alternates: 21, resources: VCPU }, 'alternates'],
   [{ alternates: 1.5, resources: VCPU }, 'alternates'],
