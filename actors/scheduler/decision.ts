@@ -2,6 +2,7 @@
 // in the end the alternates. The numbers come from figures that the ranking keeps anyway.
 
 import type { Selection } from '../../machines/instance-build.ts';
+import { spend } from '../fitting/effort.ts';
 import type { RequestSpec } from '../messages/common.ts';
 import type { RefusedClaim, Weighing } from '../messages/decision.ts';
 import {
@@ -116,9 +117,16 @@ function refusedByGroup(view: View, spec: RequestSpec, hosts: { readonly size: n
   if (group === undefined || isSoft(group)) return [];
   const roots = rootsOf(view.groups, group.id);
   if (roots.length === 0) return [];
-  const allowed = roots.filter((root) => hosts.has(root) && groupAllows(view, spec, root)).length;
-  const refused =
-    group.policy === 'affinity' ? hosts.size - allowed : roots.filter((root) => hosts.has(root)).length - allowed;
+  let fitting = 0;
+  let allowed = 0;
+  for (const root of roots) {
+    if (!hosts.has(root)) continue;
+    fitting += 1;
+    if (groupAllows(view, spec, root)) allowed += 1;
+  }
+  // A group may be on thousands of hosts, and this is done for each instance of a request.
+  spend(roots.length);
+  const refused = (group.policy === 'affinity' ? hosts.size : fitting) - allowed;
   return refused === 0 ? [] : [{ code: `group-${group.policy}`, hosts: refused }];
 }
 

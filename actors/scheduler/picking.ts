@@ -2,7 +2,7 @@
 // as the cells and hosts that it names, and chance, so that several schedulers do not all run to the same host.
 
 import type { Allocation } from '../../machines/instance-build.ts';
-import { effort } from '../fitting/effort.ts';
+import { effort, spend } from '../fitting/effort.ts';
 import { fit } from '../fitting/fit.ts';
 import { fnv1a, scattered } from '../routing.ts';
 import { refusedBy } from './filters/filter.ts';
@@ -181,14 +181,20 @@ export function rankedAmong(
   return found.map((one) => rankedOf(fleet, shape, one));
 }
 
+/** One that is refused costs as much as a look at a provider: a group may be on thousands of the hosts that rank first. */
 function acceptedBy({ rankings, view }: Fleet, request: Request, skip: (root: string) => boolean): Accept {
   const late = lateFiltersOf(rankings, request);
-  if (late.length === 0) return ({ root }) => !skip(root);
-  return ({ root }) => {
-    if (skip(root)) return false;
+  const isRefused = (root: string) => {
+    if (skip(root)) return true;
+    if (late.length === 0) return false;
     const facts = factsOf(view, view.hosts.get(root) as ViewHost, treeOf(view, root));
-    if (refusedBy(late, facts) === null) return true;
+    if (refusedBy(late, facts) === null) return false;
     lookAgainFor(view, root, late, facts);
+    return true;
+  };
+  return ({ root }) => {
+    if (!isRefused(root)) return true;
+    spend(1);
     return false;
   };
 }

@@ -12,17 +12,20 @@ import type { Filter } from '../../actors/scheduler/filters/filter.ts';
 import { best } from '../../actors/scheduler/picking.ts';
 import { emptyRankings, shapeOf } from '../../actors/scheduler/ranking/ranking.ts';
 import { requestKey } from '../../actors/scheduler/request.ts';
+import { scheduler } from '../../actors/scheduler/scheduler.ts';
 import type { Work } from '../../actors/scheduler/state.ts';
 import { beginSweep, goOnSweeping } from '../../actors/scheduler/sweeps.ts';
+import { learnMembers } from '../../actors/scheduler/view/groups-view.ts';
 import { emptyView, learnProvider, treeOf, type View, type ViewHost } from '../../actors/scheduler/view/view.ts';
 import { learnHost } from '../../actors/scheduler/view/view-hosts.ts';
 import { DEFAULT_WEIGHERS } from '../../actors/scheduler/weighers/defaults.ts';
+import { free } from '../../actors/scheduler/weighers/free.ts';
 import { seededRandom } from '../../runtime/random.ts';
-import { inventory } from '../support/facts.ts';
+import { inventory, tellView } from '../support/facts.ts';
 import { type HostPlan, type Rig, rig } from '../support/scheduler-desk.ts';
 import { selectFor } from '../support/schedulers.ts';
 import { applied, emptied, survey as surveyed } from '../support/survey.ts';
-import { type Sent, sentOf } from '../support/turn.ts';
+import { bench, type Sent, sentOf } from '../support/turn.ts';
 
 const test = suite('hard requests');
 
@@ -331,6 +334,32 @@ test('hard requests - to count a thousand instances on one host of hundreds of d
     assert.is(refused?.[0]?.code, last.length > 0 ? 'unit-constraint' : 'hard-to-tell');
     if (last.length === 0) assert.ok(partly === true && times > 0, `${times}`);
     assert.ok(advice?.every((one) => one.partly === true));
+  }
+});
+
+test('hard requests - hosts for many of a group that is on very many others are chosen over several turns', () => {
+  const members = 800;
+  const count = 100;
+  for (const multiplier of [1, -1]) {
+    const on = bench(
+      scheduler({ name: 's', warmUpMs: 0, weighers: [{ ...free('VCPU'), multiplier }], hostsATurn: 10_000 }),
+    );
+    const { view } = on.state;
+    for (let n = 0; n < members + count; n += 1) {
+      const used = n < members ? { VCPU: 1 } : {};
+      tellView(view, { host: `h${n}`, used });
+      if (n < members) learnMembers(view.groups, `p-h${n}`, { '/apart': 1 }, undefined);
+    }
+    for (const follower of on.state.followers.values()) follower.complete = true;
+    on.pass(100);
+    const instances = Array.from({ length: count }, (_, n) => `r-${n}`);
+    const asked = selectFor('r', { instances });
+    const instanceGroup = { id: '/apart', policy: 'anti-affinity' as const, maxPerHost: 1 };
+    const turns = [on.tell({ ...asked, spec: { ...asked.spec, instanceGroup } }, 'conductor/0'), ...on.pass(500)];
+    const claims = turns.map((turned) => sentOf(turned, 'claim').length);
+    const all = claims.reduce((sum, some) => sum + some, 0);
+    assert.is(all, count, 'each of those without a member is claimed');
+    assert.ok(Math.max(...claims) <= 26, `${Math.max(...claims)} chosen in one turn, each past ${members} hosts`);
   }
 });
 

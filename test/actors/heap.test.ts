@@ -136,4 +136,19 @@ test('heaps - of a front that is used up by what is taken of it more is kept, so
   assert.ok(rig.searches < 60, `${rig.searches} searches for 1500 choices`);
 });
 
+test('heaps - hosts at the front that a group may not have are kept there, so they are hardly ever looked for anew', () => {
+  const rig = frontOf(5_000);
+  const { order, front, all, among, change } = rig;
+  const taken = new Set<number>();
+  // Hosts are packed: one that is taken comes first from then on, and may not be taken once more.
+  for (let choice = 0; choice < 1_000; choice += 1) {
+    const accept = (slot: number) => !taken.has(slot);
+    const [first] = front.bestOf(among, 1, accept) as [number];
+    if (choice % 20 === 0) assert.equal([first], bestOf(all, 1, accept));
+    taken.add(first);
+    change(first, (order.weights[first] as number) + 1);
+  }
+  assert.ok(rig.searches < 60, `${rig.searches} searches for 1000 choices`);
+});
+
 test.run();

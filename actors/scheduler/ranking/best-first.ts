@@ -49,7 +49,7 @@ export interface RankedNow {
 
 /**
  * How many hosts are kept at the front at first, where it is looked at again soon, and at most: twice as many as before
- * where these were used up by changes that were followed.
+ * where these were used up by changes that were followed. More are kept where many were refused.
  */
 const AT_FRONT = { first: 3, again: 16, most: 128 } as const;
 /** After more changes than this the front is found anew: to follow them costs more, and others took the best of it. */
@@ -71,6 +71,8 @@ export class Front {
   /** The position in the changes up to which this is true; -1: nothing is kept. */
   #seen = -1;
   #count: number = AT_FRONT.first;
+  /** How many were looked at for the last one who asked: where a group may have none of them, the next one will pass them by, too. */
+  #judged = 0;
 
   constructor(ranked: RankedNow) {
     this.#ranked = ranked;
@@ -88,6 +90,7 @@ export class Front {
   #bestOf(among: () => Among, most: number, accept: (slot: number) => boolean): number[] {
     const found: number[] = [];
     for (let judged = 0; ; judged += 1) {
+      this.#judged = judged;
       if (found.length === most) return found;
       if (judged === this.#slots.length) {
         if (this.#isWhole) return found;
@@ -138,7 +141,7 @@ export class Front {
 
   /** Keeps no more than are of use. */
   #trim(): void {
-    const kept = Math.max(AT_FRONT.again, this.#count);
+    const kept = Math.max(AT_FRONT.again, this.#count, 2 * this.#judged);
     if (this.#slots.length <= 2 * kept) return;
     this.#slots.length = kept;
     this.#weights.length = kept;
