@@ -8,12 +8,14 @@ import { keepsTogether } from '../placement/groups.ts';
 import { noteAll } from './decision.ts';
 import { whyNoneOf, whyNoneTogether } from './explaining/explain.ts';
 import { isEnoughFor, roomTogether } from './explaining/room-together.ts';
+import { cells } from './filters/cells.ts';
 import { mayHaveMissed } from './following.ts';
 import { GROUP_CONFLICT } from './group-rules.ts';
 import { pickOfGroup } from './grouping.ts';
 import { isSomebodyDue, lotOf } from './lots.ts';
 import { allFiltersFor, judge } from './ranking/judging.ts';
 import { type Fleet, lateFiltersOf, shapeOf } from './ranking/ranking.ts';
+import type { Shape } from './ranking/shape.ts';
 import type { Request } from './request.ts';
 import { isOrdered } from './rounds.ts';
 import { awaitsSearch } from './searching.ts';
@@ -78,9 +80,18 @@ function fitsAll(fleet: Fleet, request: Request, count: number, isCounted: boole
 /** Whether each instance could have a host of its own, as hosts are ranked. */
 function hasAmpleRoom({ state }: Work, { request }: Open, count: number): boolean {
   const group = request.spec.instanceGroup;
-  if (keepsTogether(request.spec) || lateFiltersOf(state.rankings, request).length > 0) return false;
+  if (keepsTogether(request.spec)) return false;
+  // How many hosts of a cell fit is counted anyway.
+  if (lateFiltersOf(state.rankings, request).some(({ filter }) => filter !== cells)) return false;
   const taken = group?.policy === 'anti-affinity' ? rootsOf(state.view.groups, group.id).length : 0;
-  return shapeOf(state, request).current.size - taken >= count;
+  return fitting(shapeOf(state, request), request) - taken >= count;
+}
+
+/** How many hosts fit in the cells to which a request may go. */
+function fitting(shape: Shape, { where }: Request): number {
+  const inAll = (some: readonly string[]) => [...new Set(some)].reduce((sum, cell) => sum + shape.fitsIn(cell), 0);
+  const { cells: named, avoidCells = [] } = where ?? {};
+  return named === undefined ? shape.current.size - inAll(avoidCells) : inAll(named);
 }
 
 /** Whether there is room for all of several instances, noted; undefined while it is too early to say that there is none. */

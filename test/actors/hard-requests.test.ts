@@ -6,6 +6,8 @@ import * as assert from 'uvu/assert';
 import { effort } from '../../actors/fitting/effort.ts';
 import { fit } from '../../actors/fitting/fit.ts';
 import type { RequestSpec } from '../../actors/messages/common.ts';
+import type { Select } from '../../actors/messages/scheduler.ts';
+import { present } from '../../actors/present.ts';
 import { standing } from '../../actors/scheduler/explaining/standing.ts';
 import { type Survey, surveyOf } from '../../actors/scheduler/explaining/survey.ts';
 import type { Filter } from '../../actors/scheduler/filters/filter.ts';
@@ -340,7 +342,13 @@ test('hard requests - to count a thousand instances on one host of hundreds of d
 test('hard requests - hosts for many of a group that is on very many others are chosen over several turns', () => {
   const members = 800;
   const count = 100;
-  for (const multiplier of [1, -1]) {
+  const kinds: readonly [number, Select['where']][] = [
+    [1, undefined],
+    [-1, undefined],
+    [-1, { cells: ['c1'] }],
+    [-1, { avoidCells: ['c2'] }],
+  ];
+  for (const [multiplier, where] of kinds) {
     const on = bench(
       scheduler({ name: 's', warmUpMs: 0, weighers: [{ ...free('VCPU'), multiplier }], hostsATurn: 10_000 }),
     );
@@ -355,7 +363,11 @@ test('hard requests - hosts for many of a group that is on very many others are 
     const instances = Array.from({ length: count }, (_, n) => `r-${n}`);
     const asked = selectFor('r', { instances });
     const instanceGroup = { id: '/apart', policy: 'anti-affinity' as const, maxPerHost: 1 };
-    const turns = [on.tell({ ...asked, spec: { ...asked.spec, instanceGroup } }, 'conductor/0'), ...on.pass(500)];
+    const before = effort.looks;
+    const spec = { ...asked.spec, instanceGroup };
+    const first = on.tell({ ...asked, ...present({ where }), spec }, 'conductor/0');
+    assert.ok(effort.looks - before <= 22_000, `${effort.looks - before} looks in the first turn`);
+    const turns = [first, ...on.pass(500)];
     const claims = turns.map((turned) => sentOf(turned, 'claim').length);
     const all = claims.reduce((sum, some) => sum + some, 0);
     assert.is(all, count, 'each of those without a member is claimed');
