@@ -21,7 +21,7 @@ import { beginAgain, giveAllBack, triedTogether } from './giving-back.ts';
 import { conflictWords, GROUP_CONFLICT, mayHaveOtherRule } from './group-rules.ts';
 import { pickOfGroup } from './grouping.ts';
 import { locate, needsCompany } from './locating.ts';
-import { isBehindOthers, mayWait, stepOut } from './lots.ts';
+import { isBehindOthers, keepPlace, mayWait, stepOut } from './lots.ts';
 import { requestKey } from './request.ts';
 import { awaitsRivals } from './rivals.ts';
 import { askAll, FIRST_TRY, type InTurn, isOrdered, mustRecall, take } from './rounds.ts';
@@ -187,6 +187,8 @@ export function rank(work: Work, open: Open, instance: string): void {
   if (tryBest(work, open, instance) || tryElsewhere(work, open, instance)) return;
   if (mayHaveMissed(work)) return void work.state.unplaced.add(open.key);
   if (awaitsSearch(work, open)) return;
+  // While it is asked what it holds, what comes free is not for those who come later.
+  if (mayWait(open) && open.turnOfProject === null) keepPlace(work, open);
   advance(work, open, instance, { type: 'NONE_FITS', reason: whyNone(work.state, open.request, countToPlace(open)) });
 }
 
@@ -199,6 +201,8 @@ export function recall(work: Work, open: Open, instance: string): void {
 }
 
 export function holdsNothing(work: Work, open: Open, instance: string): void {
+  // When it was looked at first nobody waited: those who do by now, and came before it, are not overtaken.
+  if (open.gathering === null && mayWait(open) && isBehindOthers(work, open)) open.gathering = new Set();
   if (open.gathering === null || conflictOf(open) !== null) return lookOnceMore(work, open, instance);
   open.gathering.add(instance);
   gathered(work, open);

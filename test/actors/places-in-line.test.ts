@@ -4,8 +4,9 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { RequestSpec } from '../../actors/messages/common.ts';
-import type { Select } from '../../actors/messages/scheduler.ts';
+import type { SchedulerMessage, Select } from '../../actors/messages/scheduler.ts';
 import { chosenIn, type SchedulerWords, schedulersOf, selectFor } from '../support/schedulers.ts';
+import { sentOf } from '../support/turn.ts';
 import { FOREVER } from '../support/waiting.ts';
 
 const test = suite('scheduler - places in line');
@@ -171,6 +172,44 @@ test('places in line - one that has just come has its place while it is found ou
       queue.map(({ asked }) => asked.request),
     ),
     ['second'],
+  );
+});
+
+test('places in line - one that has just come has its place while it is asked whether it holds anything', () => {
+  const all = fullHosts(1);
+  all.ask('first', 1);
+  assert.equal(
+    all.underWay().map(({ message }) => message.type),
+    ['recall'],
+  );
+  all.free(0);
+  all.ask('second', 2);
+  all.step(100);
+  assert.equal(all.said().sort(), ['first selected', 'second parked']);
+});
+
+test('places in line - one that came when nobody waited does not overtake those that wait once it is known that it holds nothing', () => {
+  const all = fullHosts(1);
+  const [desk] = all.desks;
+  assert.ok(desk);
+  all.ask('first', 1);
+  // The first is not answered for so long that nobody is held up for it any more.
+  all.pass(100);
+  all.ask('second', 2);
+  all.deliver(undefined, ({ to }) => to === 'placement/0');
+  all.deliver(undefined, ({ message }) => message.type === 'nothing-held' && message.consumer === 'first');
+  assert.equal(all.said(), ['first parked']);
+  // A host comes free in the very turn in which the second would look once more.
+  const freed = sentOf(all.shard.tell({ type: 'release', consumer: 'rival-0', deleted: true }), 'providers-changed');
+  const letters = [...freed, ...all.underWay()] as { message: SchedulerMessage }[];
+  assert.equal(
+    letters.map(({ message }) => message.type),
+    ['providers-changed', 'nothing-held'],
+  );
+  const turned = desk.tellAll(letters.map(({ message }) => ({ message, from: 'placement/0' })));
+  assert.equal(
+    sentOf(turned, 'claim').map(({ message }) => message.consumer),
+    ['first'],
   );
 });
 
