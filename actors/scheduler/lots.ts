@@ -3,13 +3,12 @@
 
 import { mapKey } from '../map-key.ts';
 import type { Select } from '../messages/scheduler.ts';
+import { awaitAnswer, isAwaited } from './hearing.ts';
 import { dropFromLine, getOutOfLine, nextNumber, placeInLine } from './in-line.ts';
 import { namesOthers } from './locating.ts';
 import { rankedAlike } from './ranking/ranking.ts';
 import type { Away, Lot, Open, Parking, Work } from './state.ts';
 
-/** How long those who come later wait for what one who is out of line is to say or claim, ms. */
-export const UNCOUNTED_MS = 50;
 /** How often what is given up is dropped, ms. */
 const SWEEP_MS = 10_000;
 
@@ -32,6 +31,9 @@ export function emptyParking(): Parking {
     numbered: 0,
     serving: new Map(),
     waitsAgainAt: Number.NEGATIVE_INFINITY,
+    heardUntil: Number.NEGATIVE_INFINITY,
+    notesFrom: null,
+    awaitsSince: Number.NEGATIVE_INFINITY,
   };
 }
 
@@ -130,7 +132,7 @@ export function openLot(work: Work, open: Open): Lot {
 
 /** A request that may wait has no host, and why is still looked for: it has its place in line from now on. */
 export function keepPlace(work: Work, open: Open): void {
-  openLot(work, open).away.set(open.key, { place: placeInLine(open.asked), at: work.turn.steady });
+  openLot(work, open).away.set(open.key, { place: placeInLine(open.asked), at: awaitAnswer(work) });
 }
 
 /** Whether the place of a request that is out of line is kept: until it has claimed, or is in line again. */
@@ -143,7 +145,7 @@ function isKept(work: Work, key: string, { at }: Away): boolean {
   // Also while it is asked what it holds already: what comes free meanwhile is its to claim.
   const isUndecided = open.gathering !== null || isGivingBack || open.locating !== null || open.promised.size === 0;
   // Where somebody does not answer, the others are not held up for long.
-  return isUndecided && work.turn.steady - at < UNCOUNTED_MS;
+  return isUndecided && isAwaited(work, at);
 }
 
 /** Whether one who came before the first in line is out of it for the moment. */
@@ -158,7 +160,7 @@ export function isHeldUp(work: Work, { queue, away }: Lot): boolean {
 /** Takes a request out of line that is asked for anew; its place is kept. */
 export function stepOut(work: Work, { key, asked }: Pick<Open, 'key' | 'asked'>): void {
   const lot = getOutOfLine(work.state.parking, key);
-  lot?.away.set(key, { place: placeInLine(asked), at: work.turn.steady });
+  lot?.away.set(key, { place: placeInLine(asked), at: awaitAnswer(work) });
 }
 
 /** Forgets a request that is not wanted any more, or not what was parked in that round or before. */

@@ -36,6 +36,7 @@ import {
   UNHEARD_FOR_WARM_UPS,
 } from './following.ts';
 import { unclaimed } from './giving-back.ts';
+import { HEARD_WAKE, noteHeard } from './hearing.ts';
 import { dropGivenUp, emptyParking, GIVEN_UP_WAKE, withdraw } from './lots.ts';
 import { PARKED_WAKE } from './parking.ts';
 import { askNextMoved, followOthers, MOVED_WAKE, OTHERS_WAKE } from './parking-others.ts';
@@ -207,6 +208,8 @@ export function scheduler(options: SchedulerOptions): Actor<SchedulerState, Sche
       case PARKED_WAKE:
         // What waits is tried at the end of every turn.
         return;
+      case HEARD_WAKE:
+        return noteHeard(work);
       case GIVEN_UP_WAKE:
         return dropGivenUp(work);
       case OTHERS_WAKE:

@@ -4,8 +4,9 @@
 import { effort } from '../fitting/effort.ts';
 import { select } from './choosing.ts';
 import { admits, anyAdmits } from './gangs.ts';
+import { awaitAnswer, isAwaited, UNCOUNTED_MS } from './hearing.ts';
 import { comesBefore, getOutOfLine, noteServed, placeInLine } from './in-line.ts';
-import { dropEmpty, isHeldUp, UNCOUNTED_MS } from './lots.ts';
+import { dropEmpty, isHeldUp } from './lots.ts';
 import { BETWEEN_MS, homesOf, PARKED_WAKE } from './parking.ts';
 import { askWhetherOthersMoved, goesByOthers } from './parking-others.ts';
 import type { Kind, Lot, Parked, Work } from './state.ts';
@@ -93,8 +94,9 @@ function serve(work: Work, lot: Lot): void {
   if (endsAt > work.turn.steady) {
     const before = parking.servedAt.get(lot.project) ?? 0;
     noteServed(parking, lot.project);
-    parking.serving.set(key, work.turn.steady);
-    lot.away.set(key, { place: placeInLine(asked), at: work.turn.steady });
+    const at = awaitAnswer(work);
+    parking.serving.set(key, at);
+    lot.away.set(key, { place: placeInLine(asked), at });
     select(work, asked, from, { taker, tryNumber, endsAt, turnOfProject: { before, now: parking.served } });
   }
   dropEmpty(work, lot);
@@ -112,7 +114,7 @@ function isAnyUncounted(work: Work): boolean {
   for (const [key, at] of parking.serving) {
     const one = open.get(key);
     const isUncounted = one !== undefined && one.promised.size === 0 && !one.failing;
-    if (isUncounted && steady - at < UNCOUNTED_MS) return true;
+    if (isUncounted && isAwaited(work, at)) return true;
     parking.serving.delete(key);
     if (!isUncounted) continue;
     parking.waitsAgainAt = steady + AFTER_VAIN_MS;

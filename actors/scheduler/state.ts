@@ -262,6 +262,12 @@ export interface Parking {
   readonly serving: Map<string, SteadyTime>;
   /** Until then nobody is waited for whose turn it was: one of them was not answered. */
   waitsAgainAt: SteadyTime;
+  /** All that came until then has been read, as far as that is noted; see hearing.ts. */
+  heardUntil: SteadyTime;
+  /** When it was begun to note that once more; null: nobody is out of line of late. */
+  notesFrom: SteadyTime | null;
+  /** Since when an answer is awaited of whoever got out of line last. */
+  awaitsSince: SteadyTime;
 }
 
 /** What a survey found, in short. */

@@ -213,6 +213,24 @@ test('places in line - one that came when nobody waited does not overtake those 
   );
 });
 
+test('places in line - one whose answer has come, and is not read yet, is not overtaken, however busy the scheduler is', () => {
+  const all = fullHosts(1);
+  const [desk] = all.desks;
+  assert.ok(desk);
+  all.ask('first', 1);
+  all.deliver();
+  all.ask('second', 2);
+  all.step(3_000);
+  all.ask('first', 1, { round: 2 });
+  all.deliver(undefined, ({ to }) => to === 'placement/0');
+  // The answer stands behind so much in the mailbox, and so do the wakes.
+  desk.now += 500;
+  all.free(0);
+  all.deliver();
+  all.step(1_000);
+  assert.equal(all.said().slice(2), ['first parked', 'first selected']);
+});
+
 test('places in line - one that was to be served and whose asker is silent holds nobody up, though the clock is set back', () => {
   const all = fullHosts(2);
   const [desk] = all.desks;
