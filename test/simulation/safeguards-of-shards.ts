@@ -134,7 +134,7 @@ export const OF_SHARDS: readonly Safeguard[] = [
     name: 'claims of earlier rounds are void after a recall',
     without: forgettingFences(({ refusal }) => refusal === null),
     placementShards: 4,
-    fromSeed: 13,
+    fromSeed: 30,
     breaks: /^(?:one home|no orphan):/,
   },
   {
@@ -160,7 +160,7 @@ export const OF_SHARDS: readonly Safeguard[] = [
     name: 'a shard says what is in doubt',
     without: sayingNothingOfDoubt,
     placementShards: 4,
-    fromSeed: 55,
+    fromSeed: 99,
     breaks: /^half seen:/,
   },
   {
@@ -179,7 +179,7 @@ export const OF_SHARDS: readonly Safeguard[] = [
     name: 'nothing else is decided for a consumer while a change of it is in doubt',
     without: forgetting('placement', (state) => (state as PlacementState).holds.doubtful.clear()),
     placementShards: 4,
-    fromSeed: 55,
+    fromSeed: 99,
     breaks: /^(?:all or nothing|half seen|replay):/,
   },
   {
@@ -202,6 +202,6 @@ export const OF_SHARDS: readonly Safeguard[] = [
       for (const consumer of holding.values()) if (consumer.order !== undefined) consumer.order = 0;
     }),
     breaks: /^(?:one home|no orphan):/,
-    fromSeed: 806,
+    fromSeed: 845,
   },
 ];

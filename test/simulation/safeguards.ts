@@ -247,7 +247,7 @@ export const SAFEGUARDS: readonly Safeguard[] = [
   },
   { name: 'the check of a group where a claim is decided', without: ungrouped, fromSeed: 20, breaks: /^groups:/ },
   { name: 'the obligations of a recovered conductor', without: recoveringNothing('conductor'), breaks: AN_END },
-  { name: 'the obligations of a recovered cell', without: recoveringNothing('cell'), fromSeed: 26, breaks: AN_END },
+  { name: 'the obligations of a recovered cell', without: recoveringNothing('cell'), fromSeed: 108, breaks: AN_END },
   {
     name: 'the memory of deleted consumers',
     without: forgetting('placement', (state) => (state as PlacementState).consumers.deleted.clear()),
@@ -302,7 +302,7 @@ export const SAFEGUARDS: readonly Safeguard[] = [
   {
     name: 'words of an earlier attempt mean nothing',
     without: anyAttempt,
-    fromSeed: 21,
+    fromSeed: 49,
     breaks: /^(?:no orphan|one home|hosts|an end|islands):/,
   },
   {
