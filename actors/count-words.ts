@@ -10,10 +10,15 @@ export const listed = (words: readonly string[]): string =>
 /** How many names of a list are told, which may have 64 of them. */
 const MOST_OF_LIST = 8;
 
-/** The names of a list, as they are joined by commas: of a long one the first, and how many more there are. */
+/**
+ * The names of a list, as they are joined by commas: of a long one the first, and how many more there are. A list that a
+ * record had no room for ends in `…`: how many it had is not known.
+ */
 export function shortened(list: string): string {
   const names = list.split(', ');
-  return names.length <= MOST_OF_LIST ? list : firstListed(names.slice(0, MOST_OF_LIST), names.length);
+  if (names.length <= MOST_OF_LIST) return list;
+  const first = names.slice(0, MOST_OF_LIST);
+  return list.endsWith('…') ? `${first.join(', ')} and more` : firstListed(first, names.length);
 }
 
 /** `a, b and 4 more`: the first of so many. */

@@ -4,9 +4,10 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { type Advice, adviceWords } from '../../actors/messages/advice.ts';
-import type { RequestSpec } from '../../actors/messages/common.ts';
+import { clipped, type RequestSpec } from '../../actors/messages/common.ts';
 import type { Decision } from '../../actors/messages/decision.ts';
 import type { InstanceView } from '../../actors/messages/gateway.ts';
+import { MAX_ABOUT_LENGTH } from '../../actors/messages/stored-decision.ts';
 import type { Where } from '../../actors/messages/where.ts';
 import { unmet } from '../../actors/placement/conditions.ts';
 import type { Provider } from '../../actors/placement/providers.ts';
@@ -76,6 +77,16 @@ test('words - of a long list the first names are told, and how many more there a
     cells.refusal({ cell: 'c1', host: 'h1' } as HostFacts, { cells: names })?.message,
     `host 'h1' is in cell 'c1', not in ${first}`,
   );
+});
+
+test('words - of a long list that a record has cut it is not said how many more there are', () => {
+  const about = clipped(Array.from({ length: 64 }, (_, n) => `n${n}`).join(', '), MAX_ABOUT_LENGTH);
+  assert.is(
+    refusedWords({ code: 'not-in-aggregate', about, hosts: 2 }),
+    '2 not-in-aggregate n0, n1, n2, n3, n4, n5, n6, n7 and more',
+  );
+  const few = clipped(Array.from({ length: 6 }, (_, n) => `n${n}`.padEnd(40, 'x')).join(', '), MAX_ABOUT_LENGTH);
+  assert.is(refusedWords({ code: 'not-in-aggregate', about: few, hosts: 2 }), `2 not-in-aggregate ${few}`);
 });
 
 test('words - what a filter has computed of a host that falls short is told without the digits of its errors', () => {
