@@ -55,7 +55,10 @@ export interface PlacementApiOptions {
 const DEFAULT_TIMEOUT_MS = 10_000;
 
 /**
- * @throws CellwrightError `cannot-listen`; `other-shards` when the deployment has another number of placement shards; what connecting to NATS or starting a server throws.
+ * Starts the API. If there is no deployment yet on the servers, and no number of placement shards is said, it is waited for.
+ * @throws CellwrightError `cannot-listen`; `other-shards` when the deployment has another number of placement shards;
+ * `no-deployment` when there is none for half a minute; `no-jetstream` when nobody tells for five seconds how many placement
+ * shards there are; what connecting to NATS or starting a server throws.
  */
 export async function startPlacementApi(options: PlacementApiOptions): Promise<PlacementServer> {
   const clock = options.clock ?? systemClock();

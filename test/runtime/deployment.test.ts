@@ -367,6 +367,27 @@ test('deployment - where nothing is kept, who serves shards tells their number, 
   }
 });
 
+test('deployment - a Placement API that comes before its deployment waits for it, unless the number of shards is said', async () => {
+  const { prefix, start } = deployment();
+  const told: unknown[] = [];
+  const logger = pino({ level: 'warn' }, { write: (line) => void told.push(JSON.parse(line).msg) });
+  const common = { host: '127.0.0.1', port: 0, prefix, placement: { servers: [server.url] }, logger };
+  await (await startPlacementApi({ ...common, placementShards: 3 })).close();
+  assert.equal(told, []);
+  let isUp = false;
+  const starting = startPlacementApi(common).finally(() => {
+    isUp = true;
+  });
+  await until('it waits, or is up', () => isUp || told.length > 0);
+  const node = await start({ placementShards: 3 });
+  try {
+    await (await starting).close();
+    assert.match(String(told[0]), /^there is no deployment with the prefix/);
+  } finally {
+    await node.stop();
+  }
+});
+
 test('deployment - the Placement API serves as many shards as there are, and is refused with another number', async () => {
   const { prefix, options } = deployment();
   await settlePlacementShards(options, 2);
