@@ -25,8 +25,8 @@ async function carriedOut(repair: Repair, known: Partial<InstanceView> | Error |
     },
   };
   const outbox = {
-    send: (_: string, to: string, { type, deleted }: { type: string; deleted?: boolean }) =>
-      said.push(`${type}${deleted === true ? ' for good' : ''} to ${to}`),
+    send: (_: string, to: string, { type, deleted, isSeen }: { type: string; deleted?: boolean; isSeen?: true }) =>
+      said.push(`${type}${deleted === true ? ' for good' : ''}${isSeen === true ? ' what is seen' : ''} to ${to}`),
   };
   const tools = { client, outbox, asking: { address: 'gateway/audit' } } as unknown as RepairTools;
   const done = await carryOut(repair, tools);
@@ -40,12 +40,12 @@ test('audit - before anything is taken it is asked once more whether somebody ha
   assert.equal(await carriedOut(release, null), ['release for good to placement/0']);
   assert.equal(await carriedOut(release, { state: 'deleted' }), ['release for good to placement/0']);
   assert.equal(await carriedOut(release, { state: 'requested' }), [], 'its id was asked for anew');
-  assert.equal(await carriedOut(destroy, null), ['destroy to compute/c1/h1']);
-  assert.equal(await carriedOut(destroy, { attempt: 3 }), ['destroy to compute/c1/h1']);
+  assert.equal(await carriedOut(destroy, null), ['destroy what is seen to compute/c1/h1']);
+  assert.equal(await carriedOut(destroy, { attempt: 3 }), ['destroy what is seen to compute/c1/h1']);
   for (const attempt of [1, 2])
     assert.equal(await carriedOut(destroy, { attempt }), [], 'it is, or may be, the living one');
   for (const state of ['failed', 'deleted']) {
-    assert.equal(await carriedOut(destroy, { state, attempt: 2 }), ['destroy to compute/c1/h1'], state);
+    assert.equal(await carriedOut(destroy, { state, attempt: 2 }), ['destroy what is seen to compute/c1/h1'], state);
   }
   const silence = new TimeoutError("'conductor/0'", 8_000);
   for (const repair of [release, destroy]) {
