@@ -98,7 +98,7 @@ export interface NodeOptions {
   readonly defaultZone?: string;
   /**
    * Whether requests are refused whose project no aggregate `confines`, or that name none; default: they may use all hosts
-   * that are kept for nobody. The same on every node with `conductor`.
+   * that are kept for nobody. It needs an aggregate that confines. The same on every node with `conductor`.
    */
   readonly requireConfinement?: boolean;
   /** Deadlines and paces of the actors; each option says its default where the actor is. */

@@ -69,8 +69,8 @@ export interface CellOptions {
   readonly buildingMs?: number;
   /**
    * How long a compute may be silent before its host counts as down, ms; default 15,000: several of its heartbeats, and
-   * more than one, `heartbeatMs` of the computes, in any case: else hosts that are well count as down again and again. It
-   * is looked three times within, so a host may be silent for a third longer.
+   * more than one, `heartbeatMs` of the computes, in any case: else hosts that are well count as down again and again. The
+   * cell looks three times in that time, so that a host may be silent for up to a third more before it counts as down.
    */
   readonly silentMs?: number;
   /** Builds in a row that fail on a host before it is set aside; default 5: one or two say little of a host. */

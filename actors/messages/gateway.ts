@@ -37,8 +37,8 @@ export const InstanceView = Type.Object({
   instance: Token,
   request: Token,
   /**
-   * A state of the build machine; or `lost` with its host, `deleting`, `deleted`; or `unknown` while its cell does not
-   * answer.
+   * A state of the build machine; or `lost` with its host, `deleting` until nothing is left of any attempt, `deleted` then;
+   * or `unknown` while its cell does not answer.
    */
   state: Type.String(),
   project: Type.Optional(Token),
