@@ -211,7 +211,8 @@ export function fenceHost(work: Work, asked: Extract<CellMessage, { type: 'fence
   if (!isAway(host)) {
     const least = Math.ceil(work.silentMs / 1_000);
     const most = Math.ceil((work.silentMs + sweepEveryMs(work)) / 1_000);
-    const reason = `host '${hostName}' of cell '${work.cell}' is ${toldHost(host, work.state.service).state}: only one that is down can be fenced; power it off first, it counts as down after ${least} to ${most} s of silence`;
+    const silence = least === most ? least : `${least} to ${most}`;
+    const reason = `host '${hostName}' of cell '${work.cell}' is ${toldHost(host, work.state.service).state}: only one that is down can be fenced; power it off first, it counts as down after ${silence} s of silence`;
     return work.turn.send(from, { type: 'declined', ask, code: 'host-is-up', reason, field: 'host' });
   }
   // A life that answered before it was said to be over, and whose answer comes late, is asked again.

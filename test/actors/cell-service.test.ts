@@ -180,6 +180,12 @@ test('service of a cell - whoever asks for more about a host hears that it is di
   assert.is(notUpOf('web'), undefined);
 });
 
+test('service of a cell - how long a host is silent before it can be fenced is said as one number where it is one', () => {
+  const c1 = desk(['h1'], { silentMs: 600 });
+  const [declined] = sentOf(c1.on.tell({ type: 'fence-host', ask: 1, host: 'h1' }, 'gateway/g'), 'declined');
+  assert.match(declined?.message.reason ?? '', / counts as down after 1 s of silence$/);
+});
+
 test('service of a cell - what is handed over to it is built, on alternates too', () => {
   const c1 = desk(['h1', 'h2']);
   set(c1, false);
