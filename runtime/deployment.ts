@@ -101,7 +101,8 @@ export async function placementShardsStanding(options: DeploymentOptions, wanted
   const shards = (await knownPlacementShards(options, wanted)) ?? wanted;
   if (shards !== undefined) return agreed('placement', shards, wanted);
   const { prefix } = options.subjects;
-  const message = `there is no deployment with the prefix '${prefix}' on this server, or none that says how many placement shards it has`;
+  const none = `there is no deployment with the prefix '${prefix}' on this server, or none that says how many placement shards it has`;
+  const message = `${none}: start its nodes with the role placement, or name the prefix that they have`;
   throw new CellwrightError('no-deployment', message, { retryable: true });
 }
 

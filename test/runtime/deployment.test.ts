@@ -216,7 +216,10 @@ test('deployment - a placement client that comes before its deployment waits for
   await until('it waits', () => told.length > 0);
   const { code, message } = told[0] as CellwrightError;
   assert.is(code, 'no-deployment');
-  assert.match(message, new RegExp(`^there is no deployment with the prefix '${prefix}' on this server`));
+  assert.match(
+    message,
+    new RegExp(`^there is no deployment with the prefix '${prefix}' on this server.*: start its nodes`),
+  );
   const node = await start({ prefix, placementShards: 3 });
   try {
     const client = await connecting;
