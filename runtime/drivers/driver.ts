@@ -24,6 +24,7 @@ export interface ProviderReport {
 /**
  * What is to run: `allocations` names the providers of the host's tree that were claimed for it, each with the `group` of the
  * request that it serves ('' for `resources` outside named groups). A provider that serves several groups is there for each.
+ * One that was last in the tree long ago, or before the process came up, is told by its id.
  */
 export interface BuildOrder {
   instance: string;
