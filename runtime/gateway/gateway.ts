@@ -32,6 +32,7 @@ import {
   type HostRequest,
   type InstanceRequest,
   namesOf,
+  refuseTooMuchToClaim,
   requestOf,
   specOf,
   type Verb,
@@ -128,12 +129,14 @@ export function gatewayOf(options: GatewayOptions): Gateway {
     const { project } = request;
     const asked = specOf(request);
     const { tree, where } = placingOf(request.placement, { project, spec: asked }, aggregates);
+    const spec = { ...asked, ...(tree === undefined ? {} : { tree }) };
+    refuseTooMuchToClaim(spec, request);
     const question = {
       type: 'build' as const,
       request: id,
       count: names.length,
       alternates: request.alternates ?? DEFAULT_ALTERNATES,
-      spec: { ...asked, ...(tree === undefined ? {} : { tree }) },
+      spec,
       ...(where === undefined ? {} : { where }),
       ...(project === undefined ? {} : { project }),
       ...(request.wait === undefined ? {} : { waitMs: request.wait.forMs }),

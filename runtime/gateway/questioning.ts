@@ -21,7 +21,15 @@ import { withLikeInstances } from './like-instances.ts';
 import { placingNow, placingOf, refuseContradictions } from './placing.ts';
 import type { FitAnswer, HostThen, WhyNot } from './question-answers.ts';
 import { fitWords, whyNotWords } from './question-words.ts';
-import { checkRequest, type FitRequest, hostAndCellOf, namesOf, specOf, type WhyNotRequest } from './requests.ts';
+import {
+  checkRequest,
+  type FitRequest,
+  hostAndCellOf,
+  namesOf,
+  refuseTooMuchToClaim,
+  specOf,
+  type WhyNotRequest,
+} from './requests.ts';
 
 const DEFAULT_LIMIT = 10;
 const ASKED = 'the fit request';
@@ -67,6 +75,7 @@ export function questioningOf({ asking, conductorShards, known, aggregates }: Qu
     const asked = specOf(request, ASKED);
     const { tree, where } = placingOf(placement, { project, spec: asked }, aggregates, ASKED);
     const spec = { ...asked, ...(tree === undefined ? {} : { tree }) };
+    refuseTooMuchToClaim(spec, request, ASKED);
     const more = { ...(where === undefined ? {} : { where }), ...(project === undefined ? {} : { project }) };
     const { count = 1, limit = DEFAULT_LIMIT } = request;
     const {

@@ -361,6 +361,20 @@ function refuseTooMuchToSay({ count = 1, payload: _, ...asked }: BuildRequest, w
   });
 }
 
+/**
+ * @throws MalformedError for a request that comes to so much, with what the operator says of aggregates, that it cannot be
+ * claimed for each of its instances: a zone may be a thousand aggregates.
+ */
+export function refuseTooMuchToClaim(spec: RequestSpec, { count = 1 }: BuildRequest, what = 'the build request'): void {
+  if (count === 1 || spec.tree === undefined) return;
+  const { byteLength } = encode(spec);
+  if (byteLength * count <= MAX_COPIES_BYTES) return;
+  const product = `the ${byteLength} bytes of what it asks for, with all aggregates that zones, projects and traits come to here, * ${count} instances`;
+  throw new MalformedError(`'count' of ${what} is too large: ${product} are over ${MAX_COPIES_BYTES}`, {
+    field: 'count',
+  });
+}
+
 /** @throws MalformedError for a trait that must be there and must not. */
 function refuseContradiction(
   required: readonly string[] = [],

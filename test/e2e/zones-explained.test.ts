@@ -3,6 +3,7 @@
 
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import type { CellwrightError } from '../../runtime/errors.ts';
 import type { FitRequest } from '../../runtime/gateway/requests.ts';
 import type { Client, Driver } from '../../runtime/index.ts';
 import { failureOf } from '../support/until.ts';
@@ -346,5 +347,23 @@ test('zones explained - a failure, its record and why-not say what a dry run say
     const other = await client.whyNot({ id: placed.instances[0] as string, cell: 'c1', host: 'h2' });
     assert.match(other.words.join('\n'), /host 'h2' is in zone 'north', to be avoided/);
   }));
+
+test('zones explained - a zone of so many aggregates that they cannot be claimed with each instance is refused', () => {
+  const name = (n: number) => `a${n}-`.padEnd(60, 'x');
+  const many = Object.fromEntries(Array.from({ length: 1_500 }, (_, n) => [name(n), { zone: n < 2 ? 'few' : 'many' }]));
+  return system(many, [[name(0)]], async (client) => {
+    for (const zone of ['many', 'nova']) {
+      const asked = { count: 400, resources: { VCPU: 1 }, placement: { zones: [zone] } };
+      for (const ask of [() => client.build({ id: 'web', ...asked }), () => client.fit(asked)]) {
+        const refused = (await failureOf(ask)) as CellwrightError;
+        assert.equal([refused.code, refused.field], ['malformed', 'count']);
+        assert.match(refused.message, /the 9\d{4} bytes of what it asks for, with all aggregates .* \* 400 instances/);
+      }
+      assert.is((await client.fit({ ...asked, count: 100 })).count, 100);
+    }
+    const fit = await client.fit({ count: 1_000, resources: { VCPU: 1 }, placement: { zones: ['few'] } });
+    assert.is(fit.count, 1_000);
+  });
+});
 
 test.run();
