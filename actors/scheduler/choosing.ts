@@ -188,7 +188,7 @@ export function rank(work: Work, open: Open, instance: string): void {
   if (mayHaveMissed(work)) return void work.state.unplaced.add(open.key);
   if (awaitsSearch(work, open)) return;
   // While it is asked what it holds, what comes free is not for those who come later.
-  if (mayWait(open) && open.turnOfProject === null) keepPlace(work, open);
+  if (mayWait(open)) keepPlace(work, open);
   advance(work, open, instance, { type: 'NONE_FITS', reason: whyNone(work.state, open.request, countToPlace(open)) });
 }
 

@@ -231,6 +231,30 @@ test('places in line - one whose answer has come, and is not read yet, is not ov
   assert.equal(all.said().slice(2), ['first parked', 'first selected']);
 });
 
+test('places in line - one that was refused in its turn is not overtaken while it is asked whether it holds anything', () => {
+  const all = fullHosts(2);
+  all.ask('first', 1);
+  all.deliver();
+  all.ask('second', 2);
+  all.step(3_000);
+  all.free(0);
+  // Another scheduler is quicker.
+  all.take('quick', 0);
+  all.drop(({ message }) => message.type === 'providers-changed');
+  all.pass(10);
+  all.deliver(undefined, ({ message }) => message.type === 'claim' || message.type === 'claim-refused');
+  assert.equal(
+    all.underWay().map(({ message }) => message.type),
+    ['recall'],
+  );
+  all.free(1);
+  all.step(1_000);
+  assert.equal(
+    all.said().filter((said) => said.endsWith('selected')),
+    ['first selected'],
+  );
+});
+
 test('places in line - one that was to be served and whose asker is silent holds nobody up, though the clock is set back', () => {
   const all = fullHosts(2);
   const [desk] = all.desks;
