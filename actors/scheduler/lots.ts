@@ -82,9 +82,15 @@ function wouldOvertake(work: Work, { queue: [head], away }: Lot, { key, asked }:
  */
 export function isBehindOthers(work: Work, open: Open): boolean {
   if (open.turnOfProject !== null) return false;
-  if (mayWait(open) && isSomebodyDue(work)) return true;
+  if (mayWait(open) && !isAlone(work, open) && isSomebodyDue(work)) return true;
   const lot = lotOf(work, open);
   return lot !== undefined && (!isLastLook(open) || wouldOvertake(work, lot, open));
+}
+
+/** Whether nobody else waits, or is out of line for the moment. */
+function isAlone({ state: { parking } }: Work, { key }: Open): boolean {
+  const [lot] = parking.lots.values();
+  return parking.lots.size === 1 && lot?.queue.length === 0 && lot.away.size === 1 && lot.away.has(key);
 }
 
 /** Whether something has come free that those who wait have still to be looked at for. */

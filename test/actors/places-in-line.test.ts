@@ -213,6 +213,21 @@ test('places in line - one that came when nobody waited does not overtake those 
   );
 });
 
+test('places in line - what comes free while one is asked what it holds is claimed for it at once where nobody else waits', () => {
+  const all = fullHosts(1);
+  const [desk] = all.desks;
+  assert.ok(desk);
+  all.ask('first', 1);
+  all.deliver(undefined, ({ to }) => to === 'placement/0');
+  const freed = sentOf(all.shard.tell({ type: 'release', consumer: 'rival-0', deleted: true }), 'providers-changed');
+  const letters = [...freed, ...all.underWay()] as { message: SchedulerMessage }[];
+  const { sent } = desk.tellAll(letters.map(({ message }) => ({ message, from: 'placement/0' })));
+  assert.equal(
+    sent.map(({ message }) => message.type),
+    ['claim'],
+  );
+});
+
 test('places in line - one whose answer has come, and is not read yet, is not overtaken, however busy the scheduler is', () => {
   const all = fullHosts(1);
   const [desk] = all.desks;
