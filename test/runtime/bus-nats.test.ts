@@ -547,7 +547,8 @@ test('bus NATS - that the server forbids the same again and again is reported on
     passedMs = 60_000;
     await publishAll();
     await until('both are reported again', () => errors.length === 4);
-    assert.equal(errors.slice(2), errors.slice(0, 2));
+    // Which is told first hangs on what was still to be heard of the second time when the minute was over.
+    assert.equal(errors.slice(2).sort(), errors.slice(0, 2).sort());
     await settledWithin(bus);
     assert.is(errors.length, 4);
   });
