@@ -352,13 +352,7 @@ function refuseTooLarge(
 
 /** @throws MalformedError for a request that asks for so much that it cannot be said for each of its instances. */
 function refuseTooMuchToSay({ count = 1, payload: _, ...asked }: BuildRequest, what: string): void {
-  if (count === 1) return;
-  const { byteLength } = encode(asked);
-  if (byteLength * count <= MAX_COPIES_BYTES) return;
-  const product = `the ${byteLength} bytes in which it says what it asks for * ${count} instances`;
-  throw new MalformedError(`'count' of ${what} is too large: ${product} are over ${MAX_COPIES_BYTES}`, {
-    field: 'count',
-  });
+  if (count > 1) refuseCopies(asked, 'in which it says what it asks for', count, what);
 }
 
 /**
@@ -367,12 +361,15 @@ function refuseTooMuchToSay({ count = 1, payload: _, ...asked }: BuildRequest, w
  */
 export function refuseTooMuchToClaim(spec: RequestSpec, { count = 1 }: BuildRequest, what = 'the build request'): void {
   if (count === 1 || spec.tree === undefined) return;
-  const { byteLength } = encode(spec);
+  const which = 'of what it asks for, with all aggregates that zones, projects and traits come to here,';
+  refuseCopies(spec, which, count, what);
+}
+
+function refuseCopies(copied: object, which: string, count: number, what: string): void {
+  const { byteLength } = encode(copied);
   if (byteLength * count <= MAX_COPIES_BYTES) return;
-  const product = `the ${byteLength} bytes of what it asks for, with all aggregates that zones, projects and traits come to here, * ${count} instances`;
-  throw new MalformedError(`'count' of ${what} is too large: ${product} are over ${MAX_COPIES_BYTES}`, {
-    field: 'count',
-  });
+  const product = `the ${byteLength} bytes ${which} * ${count} instances are over ${MAX_COPIES_BYTES}`;
+  throw new MalformedError(`'count' of ${what} is too large: ${product}`, { field: 'count' });
 }
 
 /** @throws MalformedError for a trait that must be there and must not. */
