@@ -21,16 +21,16 @@ const STATES = ['requested', 'claimed', 'building', 'rescheduling', 'active', 'd
 const MOST_CELLS = 12;
 
 /** @param requested How many instances the workload asks for. */
-export function showLive(live: Live, requested: number): Display {
+export function showLive(live: Live, requested: number, output: NodeJS.WriteStream): Display {
   const clock = systemClock();
-  const isTerminal = process.stdout.isTTY === true;
-  const update = isTerminal ? createLogUpdate(process.stdout) : undefined;
+  const isTerminal = output.isTTY === true;
+  const update = isTerminal ? createLogUpdate(output) : undefined;
   const rate = rateOf(live);
   let timer: Timer;
   let stopped = false;
 
   function draw(): void {
-    if (update === undefined) process.stdout.write(`${headOf(live, requested, rate())}; ${stateText(live)}\n`);
+    if (update === undefined) output.write(`${headOf(live, requested, rate())}; ${stateText(live)}\n`);
     else update(frameOf(live, requested, rate()).join('\n'));
   }
 

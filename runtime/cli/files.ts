@@ -18,6 +18,14 @@ import { basename, dirname, join, resolve } from 'node:path';
 import { CellwrightError, messageOf } from '../errors.ts';
 import { jsonIn } from '../json-text.ts';
 
+/** In place of a file's name: the standard output, which then has nothing else. */
+const STDOUT = '-';
+
+/** Where the lines for people go, beside what a flag has written to a file. */
+export function peoplesOutput(file: string | undefined): NodeJS.WriteStream {
+  return file === STDOUT ? process.stderr : process.stdout;
+}
+
 /**
  * What a file of JSON holds, which must be an object.
  * @throws CellwrightError `code` with the flag as its field.
@@ -41,7 +49,7 @@ export function jsonObjectIn(flag: string, file: string, code: string): object {
  * @throws CellwrightError `unwritable` with the flag as its field.
  */
 export function checkWritable(flag: string, file: string | undefined): void {
-  if (file === undefined) return;
+  if (file === undefined || file === STDOUT) return;
   try {
     const known = statSync(file, { throwIfNoEntry: false });
     if (known?.isDirectory() === true) throw new Error('it is a folder');
@@ -66,7 +74,7 @@ export function checkApart(
 ): void {
   const earlier = Object.entries(read);
   for (const [flag, file] of Object.entries(written)) {
-    if (file === undefined) continue;
+    if (file === undefined || file === STDOUT) continue;
     const other = earlier.find(([, one]) => isSameFile(one, file));
     if (other !== undefined) {
       const message = `--${other[0]} and --${flag} name the same file: '${file}'`;
@@ -105,7 +113,8 @@ function realPathOf(file: string, links = 0): string {
 /** @throws CellwrightError `unwritable` with the flag as its field. */
 export function writeTo(flag: string, file: string, text: string): void {
   try {
-    writeFileSync(file, text);
+    if (file === STDOUT) process.stdout.write(text);
+    else writeFileSync(file, text);
   } catch (cause) {
     throw unwritable(flag, file, cause);
   }

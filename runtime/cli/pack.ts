@@ -29,7 +29,7 @@ export function addPack(program: Command): void {
       numberUpTo(MAX_TUNE),
       1.3,
     )
-    .option('--json <file>', 'write the figures and the curves there')
+    .option('--json <file>', 'write the figures and the curves there; -: to the standard output')
     .option('--plot <file.svg>', 'draw the curves there', svgFile)
     .addHelpText('after', '\nThe experiment is that of Weng et al., "Beware of Fragmentation", USENIX ATC 2023.')
     .action(async (flags: PackFlags) => (await import('./perform-pack.ts')).performPack(flags));

@@ -18,7 +18,7 @@ import {
 import { type Run, startWorkers, type Workers } from '../packing/runs.ts';
 import { type PackingRequest, type PackingTrace, readPackingTrace } from '../packing/trace.ts';
 import { DRAW_EVERY_MS, WRITE_EVERY_MS } from './display.ts';
-import { checkApart, checkWritable, writeTo } from './files.ts';
+import { checkApart, checkWritable, peoplesOutput, writeTo } from './files.ts';
 import { onInterrupt } from './interrupt.ts';
 import { counted, figure, printable, seconds, table } from './text.ts';
 
@@ -76,8 +76,8 @@ export async function performPack({ nodes, pods, policy, seeds: count, tune, jso
         policy.map((name) => [name, policyReport(runs.filter((run) => run.policy === name))]),
       ),
     };
-    console.log(linesOf(report).join('\n'));
-    console.log(`took ${seconds(performance.now() - begunAt)} for ${counted(runs.length, 'run')}`);
+    const took = `took ${seconds(performance.now() - begunAt)} for ${counted(runs.length, 'run')}`;
+    peoplesOutput(json).write(`${[...linesOf(report), took].join('\n')}\n`);
     try {
       if (json !== undefined) writeTo('json', json, `${JSON.stringify(report, null, 2)}\n`);
     } finally {

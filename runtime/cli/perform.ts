@@ -5,7 +5,7 @@ import { problemsOf, type ReplayResult, recordOf } from '../replay/result.ts';
 import { DEFAULT_PREFIX } from '../subjects.ts';
 import type { Workload } from '../workload/workload.ts';
 import { type Display, showLive } from './display.ts';
-import { checkWritable, writeTo } from './files.ts';
+import { checkWritable, peoplesOutput, writeTo } from './files.ts';
 import { hintsFor } from './hints.ts';
 import { onInterrupt } from './interrupt.ts';
 import type { AccessFlags } from './server-flags.ts';
@@ -33,6 +33,8 @@ export async function perform(
   { json, serve, access = {}, ...options }: PerformOptions,
 ): Promise<void> {
   checkWritable('json', json);
+  const output = peoplesOutput(json);
+  const say = (text: string) => output.write(`${text}\n`);
   const interrupt = onInterrupt();
   let display: Display | undefined;
   let url: string | null = null;
@@ -40,12 +42,12 @@ export async function perform(
 
   async function whileUp(result: ReplayResult): Promise<void> {
     display?.stop();
-    console.log(`\n${printable(summaryOf(result))}\n`);
+    say(`\n${printable(summaryOf(result))}\n`);
     const [host] = workload.hosts;
     if (url !== null && host !== undefined && serve !== undefined)
-      console.log(hintsFor({ url, prefix, host, serving: serve, access }).join('\n'));
+      say(hintsFor({ url, prefix, host, serving: serve, access }).join('\n'));
     if (serve !== true) return;
-    console.log('\nCtrl-C ends it.');
+    say('\nCtrl-C ends it.');
     await interrupt.happened;
   }
 
@@ -54,8 +56,8 @@ export async function perform(
       ...options,
       onStart(live) {
         url = live.url;
-        if (url !== null) console.log(`NATS at ${url}`);
-        display = showLive(live, workload.requested);
+        if (url !== null) say(`NATS at ${url}`);
+        display = showLive(live, workload.requested, output);
       },
       whileUp,
       signal: interrupt.signal,

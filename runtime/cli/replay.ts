@@ -82,7 +82,7 @@ function withFlags(command: Command): Command {
     .addOption(new Option('--in-memory', 'without NATS, in virtual time').conflicts(['servers', 'prefix']))
     .option('--nats, --servers <urls>', 'use the NATS server that runs there; default: one of its own', addresses)
     .option('--prefix <prefix>', 'what every subject begins with; default: cw')
-    .option('--json <file>', 'write the outcome there');
+    .option('--json <file>', 'write the outcome there; -: to the standard output');
   return withAccess(command);
 }
 

@@ -26,12 +26,14 @@ test('usage - what is wrong is said in a line before anything is measured', () =
 });
 
 test('figures - what stands beside a bare limit is kept with its ratio', () => {
-  const { report, figures } = printing();
+  const said: string[] = [];
+  const { report, figures } = printing((line) => said.push(line));
   const told = { name: 'builds', value: 50, unit: 'a second' };
   const beside = { name: 'requests', value: 200 };
   report(told);
   report({ ...told, beside });
   assert.equal(figures, [told, { ...told, beside, ratio: 0.25 }]);
+  assert.match(said[1] as string, /^builds +50\.0 a second +0\.25 of requests$/);
 });
 
 test.run();

@@ -2,7 +2,7 @@
 // run, as a ratio. Figures of different machines do not compare; ratios nearly do.
 
 import { Argument, Command } from 'commander';
-import { checkWritable, writeTo } from '../../runtime/cli/files.ts';
+import { checkWritable, peoplesOutput, writeTo } from '../../runtime/cli/files.ts';
 import { messageOf } from '../../runtime/errors.ts';
 import { startNatsServer } from '../../runtime/nats-server/server.ts';
 import { buildsInMemory, buildsOverNats } from './builds.ts';
@@ -35,7 +35,7 @@ const EXIT_USAGE = 2;
 const bench = new Command('bench')
   .description('measure, and print each figure beside a bare limit taken in the same run')
   .addArgument(new Argument('[names...]', 'what to measure').choices(Object.keys(BENCHES)).default(UNASKED))
-  .option('--json <file>', 'write the figures there')
+  .option('--json <file>', 'write the figures there; -: to the standard output')
   .showHelpAfterError('(--help tells the options)')
   .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : EXIT_USAGE))
   .parse();
@@ -47,10 +47,11 @@ try {
   bench.error(`error: ${messageOf(error)}`);
 }
 
-const { report, figures } = printing();
+const say = (line: string) => peoplesOutput(json).write(`${line}\n`);
+const { report, figures } = printing(say);
 const server = await startNatsServer({});
 try {
-  console.log(`nats-server ${server.version}, Node ${process.version}, ${process.platform} ${process.arch}`);
+  say(`nats-server ${server.version}, Node ${process.version}, ${process.platform} ${process.arch}`);
   const limits = await bareLimits(server.url, report);
   for (const name of names) await BENCHES[name]?.({ url: server.url, limits, report });
 } finally {

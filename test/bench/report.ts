@@ -32,7 +32,7 @@ export function progress(doing: string): void {
 }
 
 /** A report that prints, and keeps all figures. */
-export function printing(): { report: Report; figures: readonly Reported[] } {
+export function printing(say: (line: string) => void): { report: Report; figures: readonly Reported[] } {
   const figures: Reported[] = [];
   return {
     figures,
@@ -44,7 +44,7 @@ export function printing(): { report: Report; figures: readonly Reported[] } {
       const told = value >= 100 ? Math.round(value).toLocaleString('en') : value.toPrecision(3);
       const more = [share, note].filter((part) => part !== undefined && part !== '').join('; ');
       if (process.stderr.isTTY) process.stderr.write('\r\x1b[K');
-      console.log(`${name.padEnd(62)} ${told.padStart(10)} ${unit.padEnd(9)} ${more}`.trimEnd());
+      say(`${name.padEnd(62)} ${told.padStart(10)} ${unit.padEnd(9)} ${more}`.trimEnd());
     },
   };
 }

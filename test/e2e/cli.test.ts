@@ -278,14 +278,16 @@ test('replay - in memory, the same seed writes the same file', async () => {
     const header = 'name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,creation_time,deletion_time';
     await writeFile(pods, `${header}\n${rows.join('\n')}\n`);
     const files: string[] = [];
-    for (const name of ['one.json', 'two.json']) {
-      const args = ['--cells', '1', '--in-memory', '--fail-rate', '0.3', '--json', join(dir, name)];
+    for (const name of ['one.json', 'two.json', '-']) {
+      const isFile = name !== '-';
+      const args = ['--cells', '1', '--in-memory', '--fail-rate', '0.3', '--json', isFile ? join(dir, name) : name];
       const { code, out, err } = await run(['replay', 'openb', '--nodes', nodes, '--pods', pods, ...args]);
       assert.is(code, 0, err);
-      assert.match(out, /every request is accounted for, and the final state is sound/);
-      files.push(await readFile(join(dir, name), 'utf8'));
+      assert.match(isFile ? out : err, /every request is accounted for, and the final state is sound/);
+      files.push(isFile ? await readFile(join(dir, name), 'utf8') : out);
     }
     assert.is(files[1], files[0]);
+    assert.is(files[2], files[0], 'the standard output has the same, and nothing else');
     const record = JSON.parse(files[0] as string);
     assert.is(record.requested, 40);
     assert.is(record.active + record.deleted + record.failed, 40);

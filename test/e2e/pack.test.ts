@@ -113,6 +113,16 @@ test('figures - a table for people, a record for programs, a plot, the same agai
   });
 });
 
+test('figures - the standard output has nothing but the record where that is named for it', async () => {
+  await withTrace(async ({ nodes, pods }) => {
+    const { code, out, err } = await pack('--nodes', nodes, '--pods', pods, '--policy', 'random', '--json', '-');
+    assert.is(code, 0, err);
+    assert.equal(Object.keys((JSON.parse(out) as PackingReport).policies), ['random']);
+    assert.match(err, /56 GPUs on 12 hosts, 150 requests, mean of 10 seeds/);
+    assert.not(existsSync(join(ROOT, '-')), 'no file has that name');
+  });
+});
+
 test('figures - a model that requests would take and no host has is told', async () => {
   const pods =
     'name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec\na,1,0,1,1000,T4|G9\nb,1,0,1,1000,G9\nc,1,0,0,0,X\n';

@@ -1,7 +1,7 @@
 // `npm run soak -- --minutes M`: see soak.ts. Ends with exit code 1 when anything was lost, stuck or left over.
 
 import { Command } from 'commander';
-import { checkWritable, writeTo } from '../../runtime/cli/files.ts';
+import { checkWritable, peoplesOutput, writeTo } from '../../runtime/cli/files.ts';
 import { positiveNumber, readable, wholeNumber } from '../../runtime/cli/options.ts';
 import { messageOf } from '../../runtime/errors.ts';
 import { type SoakResult, soak } from './soak.ts';
@@ -28,7 +28,7 @@ const command = new Command('soak')
   .option('--shards <number>', 'placement shards', wholeNumber(1, 64), 3)
   .option('--nodes <file>', 'play the openb trace: its list of hosts', readable)
   .option('--pods <file>', 'play the openb trace: its list of requests', readable)
-  .option('--json <file>', 'write the outcome there')
+  .option('--json <file>', 'write the outcome there; -: to the standard output')
   .parse();
 const { minutes, seed, rate, every, lease, shards, nodes, pods, json } = command.opts<Flags>();
 if ((nodes === undefined) !== (pods === undefined)) command.error("error: '--nodes' and '--pods' go together");
@@ -38,6 +38,7 @@ try {
   command.error(`error: ${messageOf(error)}`);
 }
 
+const say = (line: string) => peoplesOutput(json).write(`${line}\n`);
 const begunAt = Date.now();
 const result = await soak({
   minutes,
@@ -47,7 +48,7 @@ const result = await soak({
   everyMs: every * 1_000,
   leaseTtlMs: lease * 1_000,
   ...(nodes === undefined || pods === undefined ? {} : { trace: { nodesFile: nodes, podsFile: pods } }),
-  log: (line) => console.log(`${((Date.now() - begunAt) / 1_000).toFixed(1).padStart(7)} s  ${line}`),
+  log: (line) => say(`${((Date.now() - begunAt) / 1_000).toFixed(1).padStart(7)} s  ${line}`),
 });
 if (json !== undefined) writeTo('json', json, `${JSON.stringify(result, null, 2)}\n`);
 summary(result);
@@ -63,13 +64,13 @@ function summary({ accepted, refused, ended, lost, stuck, blows, longestWaitMs, 
   const list = (entries: Iterable<readonly [string, number]>) =>
     [...entries].map(([what, count]) => `${count} ${what}`).join(', ');
   const seconds = (ms: number) => `${(ms / 1_000).toFixed(1)} s`;
-  console.log(`accepted        ${accepted} instances, ${refused} requests refused`);
-  console.log(`ended           ${list(Object.entries(ended))}`);
-  console.log(`blows           ${blows.length}: ${list(struck)}`);
+  say(`accepted        ${accepted} instances, ${refused} requests refused`);
+  say(`ended           ${list(Object.entries(ended))}`);
+  say(`blows           ${blows.length}: ${list(struck)}`);
   const { crash, owners, all } = longestWaitMs;
-  console.log(`longest wait    ${seconds(crash)} while one process of owners was killed and nothing else befell`);
-  console.log(`                ${seconds(owners)} while only owners were struck, ${seconds(all)} in all`);
-  console.log(`lost            ${lost.length} ${lost.slice(0, 10).join(' ')}`);
-  console.log(`stuck           ${stuck.length} ${stuck.slice(0, 10).join(' ')}`);
-  console.log(`audit           ${findings.length === 0 ? 'finds nothing' : findings.join('\n                ')}`);
+  say(`longest wait    ${seconds(crash)} while one process of owners was killed and nothing else befell`);
+  say(`                ${seconds(owners)} while only owners were struck, ${seconds(all)} in all`);
+  say(`lost            ${lost.length} ${lost.slice(0, 10).join(' ')}`);
+  say(`stuck           ${stuck.length} ${stuck.slice(0, 10).join(' ')}`);
+  say(`audit           ${findings.length === 0 ? 'finds nothing' : findings.join('\n                ')}`);
 }
