@@ -34,7 +34,7 @@ const A_TIME: Rule = {
   holds: (said) => (said ?? null) === null || isNumber(said),
 };
 const A_REFUSAL: Rule = {
-  is: 'null, or an object with a code such as too-hot and a message, and if need be about, a text, and short, a number',
+  is: 'null, or an object with a code such as too-hot and a message, and if need be about, a text, and short, a number; no text may be empty',
   holds: (said) => (said ?? null) === null || isRefusal(said as FilterRefusal),
 };
 const PLAIN: Rule = { is: 'plain data, by which rankings are told apart', holds: isPlain };

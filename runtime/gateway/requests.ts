@@ -390,13 +390,17 @@ function onceEach(group: ResourceGroup): ResourceGroup {
   const once = <T>(all: readonly T[] | undefined, keyOf: (one: T) => unknown = (one) => one): T[] => [
     ...new Map((all ?? []).map((one) => [keyOf(one), one])).values(),
   ];
-  const listOf = (one: readonly string[]) => JSON.stringify([...one].sort());
+  const listsOf = (all: readonly (readonly string[])[]) =>
+    once(
+      all.map((list) => once(list)),
+      (list) => JSON.stringify([...list].sort()),
+    );
   return {
     ...group,
     ...(group.required === undefined ? {} : { required: once(group.required) }),
     ...(group.forbidden === undefined ? {} : { forbidden: once(group.forbidden) }),
-    ...(group.anyOf === undefined ? {} : { anyOf: once(group.anyOf, listOf) }),
-    ...(group.memberOf === undefined ? {} : { memberOf: once(group.memberOf, listOf) }),
+    ...(group.anyOf === undefined ? {} : { anyOf: listsOf(group.anyOf) }),
+    ...(group.memberOf === undefined ? {} : { memberOf: listsOf(group.memberOf) }),
   };
 }
 

@@ -306,7 +306,9 @@ test('filters - one that throws, or answers what is no answer, refuses and says 
     [() => 'too hot', /must answer null/],
     [() => ({ code: 'Too Hot', message: 'x' }), /must answer null/],
     [() => ({ code: 'too-hot' }), /must answer null/],
+    [() => ({ code: 'too-hot', message: ' ' }), /no text may be empty/],
     [() => ({ code: 'too-hot', message: 'x', about: {} }), /about, a text/],
+    [() => ({ code: 'too-hot', message: 'x', about: '' }), /no text may be empty/],
     [() => ({ code: 'too-hot', message: 'x', short: '5' }), /short, a number/],
     [() => ({ code: 'too-hot', message: 'x', short: Number.NaN }), /short, a number/],
   ];

@@ -176,7 +176,7 @@ function changed(
     case 'without-forbidden':
       return inGroup((part) => ({ ...part, forbidden: left(part.forbidden, (trait) => trait === about) }));
     case 'without-any-of':
-      return inGroup((part) => ({ ...part, anyOf: left(part.anyOf, joined) }));
+      return inGroup((part) => ({ ...part, anyOf: left(part.anyOf, (list) => joined([...new Set(list)])) }));
     case 'without-member-of':
       if (group !== undefined || names !== undefined)
         return inGroup((part) => ({ ...part, memberOf: left(part.memberOf, joined) }));

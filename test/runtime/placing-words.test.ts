@@ -60,6 +60,25 @@ test('placing words - zones to use and to avoid, the default one among them, let
   );
 });
 
+test('placing words - what a request says twice, also within one list, is said once', () => {
+  const said = {
+    required: ['CUSTOM_A', 'CUSTOM_A'],
+    anyOf: [['CUSTOM_B', 'CUSTOM_C', 'CUSTOM_B'], ['CUSTOM_C', 'CUSTOM_B'], ['CUSTOM_B']],
+    memberOf: [
+      ['r1', 'r1'],
+      ['r2', 'r1', 'r2'],
+    ],
+  };
+  const once = {
+    required: ['CUSTOM_A'],
+    anyOf: [['CUSTOM_C', 'CUSTOM_B'], ['CUSTOM_B']],
+    memberOf: [['r1'], ['r2', 'r1']],
+  };
+  assert.equal(specOf({ id: 'web', resources: { VCPU: 1 }, ...said }).groups, [
+    { name: '', resources: { VCPU: 1 }, ...once },
+  ]);
+});
+
 test('placing words - what is kept for requests that require some traits is closed to those that lack one of them', () => {
   const aggregates = aggregatesOf({
     gpu: { traits: ['CUSTOM_GPU', 'CUSTOM_GPU'] },

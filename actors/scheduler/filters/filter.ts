@@ -143,7 +143,7 @@ function refusalOf(filter: Filter, host: HostFacts, part: unknown): FilterRefusa
   }
   return failure(
     filter.name,
-    'it must answer null, or an object with a code such as too-hot and a message, and if need be about, a text, and short, a number',
+    'it must answer null, or an object with a code such as too-hot and a message, and if need be about, a text, and short, a number; no text may be empty',
   );
 }
 
@@ -231,13 +231,15 @@ function tooManyBuilds(
   return bounded({ code: 'too-many-builds', message, short: builds + 1 - limit });
 }
 
+const isTold = (text: unknown) => typeof text === 'string' && text.trim() !== '';
+
 /** Whether it is what a filter must answer that refuses a host: it may be anybody's code, and goes into counts and messages. */
 export function isRefusal({ code, message, about, short }: FilterRefusal): boolean {
   return (
-    typeof message === 'string' &&
+    isTold(message) &&
     typeof code === 'string' &&
     /^[a-z0-9][a-z0-9-]{0,63}$/.test(code) &&
-    (about === undefined || typeof about === 'string') &&
+    (about === undefined || isTold(about)) &&
     (short === undefined || Number.isFinite(short))
   );
 }
