@@ -99,8 +99,16 @@ test('cell - what is deleted is not gone while an earlier attempt of it may run 
   assert.is(viewOf(on)?.attempts?.[0]?.mayRun, true);
   const isOn = (host: string) => on.state.hosts.get(host)?.here.has('i1');
   assert.equal(['h1', 'h2'].map(isOn), [false, false], 'on the host of its last attempt nothing is left');
-  assert.equal(sentOf(on.recover(), 'removed'), [], 'nor after a restart of the cell');
-  assert.equal(['h1', 'h2'].map(isOn), [false, false]);
+  for (const again of [
+    bench(actor, { entries: on.entries }),
+    bench({ ...actor, init: () => actor.restore([on.stored()]) }),
+  ]) {
+    assert.equal(sentOf(again.first, 'removed'), [], 'nor after a restart of the cell');
+    assert.equal(
+      ['h1', 'h2'].map((host) => again.state.hosts.get(host)?.here.has('i1')),
+      [false, false],
+    );
+  }
   on.tell({ type: 'destroyed', ...ofAttempt('i1', 1) });
   const gone = on.tell({ type: 'released', consumer: 'i1', attempt: 1, deleted: false });
   assert.equal([sentOf(gone, 'removed').length, viewOf(on)], [1, null]);
@@ -112,6 +120,57 @@ test('cell - of what is deleted the earlier attempt may be cleared away first', 
   const first = on.tell({ type: 'released', consumer: 'i1', attempt: 1, deleted: false });
   assert.equal([sentOf(first, 'removed'), viewOf(on)?.state], [[], 'deleting']);
   assert.is(sentOf(on.tell({ type: 'released', consumer: 'i1', deleted: true }), 'removed').length, 1);
+});
+
+test('cell - the host of the last attempt can be removed while something is left of an earlier one, and that of the earlier one not', () => {
+  const on = deletedWithTwoHosts();
+  on.tell({ type: 'released', consumer: 'i1', deleted: true });
+  for (let passed = 0; passed < 25_000; passed += 5_000) {
+    on.pass(5_000);
+    on.tell({ type: 'alive', host: 'h3', incarnation: 'life-1' });
+  }
+  for (const host of ['h1', 'h2']) on.tell({ type: 'fence-host', ask: 1, host });
+  const remove = (host: string) => on.tell({ type: 'remove-host', ask: 2, host });
+  assert.is(sentOf(remove('h1'), 'declined')[0]?.message.code, 'host-in-use');
+  assert.equal(told(remove('h2')), ['withdraw-tree to placement/0']);
+});
+
+test('cell - one that runs on its alternate is on that host also once its earlier attempt is cleared away', () => {
+  const on = building();
+  on.pass(10_000);
+  for (const host of ['h2', 'h3']) on.tell({ type: 'alive', host, incarnation: 'life-1' });
+  on.pass(10_000);
+  on.tell(granted('i1', 2));
+  on.tell({ type: 'built', ...ofAttempt('i1', 2) });
+  on.tell({ type: 'destroyed', ...ofAttempt('i1', 1) });
+  on.tell({ type: 'released', consumer: 'i1', attempt: 1, deleted: false });
+  assert.is(on.state.removals.size, 0);
+  assert.is(on.state.hosts.get('h2')?.here.has('i1'), true);
+});
+
+test('cell - one that is deleted while its alternate is claimed is gone when its first attempt is cleared away, too', () => {
+  const on = building();
+  on.pass(10_000);
+  for (const host of ['h2', 'h3']) on.tell({ type: 'alive', host, incarnation: 'life-1' });
+  on.pass(10_000);
+  assert.is(viewOf(on)?.state, 'rescheduling');
+  const [release] = sentOf(on.tell({ type: 'delete', instance: 'i1' }), 'release');
+  assert.equal(release?.message.keep, [1]);
+  const last = on.tell({ type: 'released', consumer: 'i1', deleted: true });
+  assert.equal([sentOf(last, 'removed'), viewOf(on)?.state], [[], 'deleting']);
+  on.tell({ type: 'destroyed', ...ofAttempt('i1', 1) });
+  const gone = on.tell({ type: 'released', consumer: 'i1', attempt: 1, deleted: false });
+  assert.equal([sentOf(gone, 'removed').length, viewOf(on)], [1, null]);
+});
+
+test('cell - one that was to be deleted and of which nothing is left is gone when the cell recovers', () => {
+  const on = building([]);
+  on.tell(failed('i1', 1));
+  on.tell({ type: 'released', consumer: 'i1', deleted: true });
+  on.tell({ type: 'delete', instance: 'i1' });
+  const entries = on.entries.map((entry) => entry.filter(({ type }) => type !== 'deleted'));
+  const [removed] = sentOf(bench(actor, { entries }).first, 'removed');
+  assert.is(removed?.message.instance, 'i1');
 });
 
 test('cell - one that was held up gives its hosts time to be heard', () => {
