@@ -649,6 +649,24 @@ for (const [whose, isEarlier] of [
   });
 }
 
+test('compute - and where it was listed meanwhile, and destroyed once more', () => {
+  const on = desk();
+  const listed = () => {
+    const [list] = on.pass(65_000).flatMap((turned) => sentOf(turned, 'list'));
+    const running = [ofAttempt()];
+    return on.tell({ type: 'driver-listed', ask: list?.message.ask ?? 0, to: 'compute/c1/h1', running }, DRIVER);
+  };
+  on.tell(order(), CELL);
+  on.tell(destroy(), CELL);
+  on.tell({ type: 'driver-destroyed', ...ofAttempt() }, DRIVER);
+  assert.equal(told(listed()), [`destroy to ${DRIVER}`]);
+  on.tell({ type: 'driver-destroyed', ...ofAttempt() }, DRIVER);
+  on.pass(7_200_000);
+  assert.equal(told(listed()), [], 'by now it may be another instance of the same name');
+  on.tell(TREE_PUT, 'placement/0');
+  assert.equal(told(on.tell({ type: 'driver-built', ...ofAttempt() }, DRIVER)), [`destroy to ${DRIVER}`]);
+});
+
 test('compute - and where the driver was asked for it again, as it did not know what came of it', () => {
   const on = desk();
   on.tell(order(), CELL);
