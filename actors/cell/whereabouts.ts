@@ -32,9 +32,9 @@ export function noteWhereItIs(
 
 /** Of a deleted instance whose last attempt is cleared away nothing is on its host any more. */
 export function noteIfCleared(state: CellState, entry: Entry | undefined): void {
-  if (entry?.deleting !== true || entry.cleared) return;
-  const { instance, selection } = entry.build.snapshot.context;
-  if (selection === null || state.removals.has(finalKey(instance))) return;
+  if (entry?.deleting !== true) return;
+  const { instance } = entry.build.snapshot.context;
+  if (state.removals.has(finalKey(instance))) return;
   noteWhereItIs(state, instance, homeOf(entry), null);
   entry.cleared = true;
 }
