@@ -246,6 +246,93 @@ test('places in line - one whose answer has come, and is not read yet, is not ov
   assert.equal(all.said().slice(2), ['first parked', 'first selected']);
 });
 
+test('places in line - nor where the scheduler comes late to its wakes: what it had been told by then is behind them', () => {
+  const all = fullHosts(1);
+  const [desk] = all.desks;
+  assert.ok(desk);
+  all.ask('first', 1);
+  all.deliver();
+  all.ask('second', 2);
+  all.step(3_000);
+  all.ask('first', 1, { round: 2 });
+  all.deliver(undefined, ({ to }) => to === 'placement/0');
+  desk.now += 500;
+  all.pass(0);
+  all.free(0);
+  all.deliver();
+  all.step(1_000);
+  assert.equal(all.said().slice(2), ['first parked', 'first selected']);
+});
+
+for (const isOften of [false, true]) {
+  const often = isOften ? 'however often others are asked for meanwhile' : 'where nobody else is asked for';
+  test(`places in line - one that is asked for anew and not answered holds nobody up for long, ${often}`, () => {
+    const all = fullHosts(1);
+    all.ask('first', 1);
+    all.deliver();
+    all.ask('second', 2);
+    all.step(3_000);
+    all.ask('first', 1, { round: 2 });
+    all.free(0);
+    for (let round = 1; round <= 50; round += 1) {
+      if (isOften) all.ask('other', 3, { round, spec: { ...SPEC, tree: { noneOf: ['p-h0'] } } });
+      all.pass(2);
+      all.deliver(undefined, ({ message }) => !('consumer' in message && message.consumer === 'first'));
+    }
+    assert.ok(all.said().includes('second selected'), all.said().join());
+  });
+}
+
+test('places in line - one whose claim is under way holds up nobody behind it', () => {
+  const all = fullHosts(2);
+  for (const [at, request] of ['first', 'second'].entries()) {
+    all.ask(request, at);
+    all.step(100);
+  }
+  for (const host of [0, 1]) all.free(host);
+  assert.equal(
+    all.underWay().flatMap(({ message }) => (message.type === 'claim' ? [message.consumer] : [])),
+    ['first', 'second'],
+  );
+});
+
+test('places in line - one that is asked what it holds does not overtake one that asks for something else and came before', () => {
+  const all = fullHosts(1);
+  const [desk] = all.desks;
+  assert.ok(desk);
+  all.ask('late', 2);
+  all.deliver(undefined, ({ to }) => to === 'placement/0');
+  const isOfLate = ({ message }: { message: { type: string; consumer?: string } }) => message.consumer === 'late';
+  all.ask('early', 1, { where: { hints: { size: 'other' } } });
+  all.deliver(undefined, (letter) => !isOfLate(letter));
+  assert.equal(all.said(), ['early parked']);
+  const freed = sentOf(all.shard.tell({ type: 'release', consumer: 'rival-0', deleted: true }), 'providers-changed');
+  const letters = [...freed, ...all.underWay()] as { message: SchedulerMessage }[];
+  const turned = desk.tellAll(letters.map(({ message }) => ({ message, from: 'placement/0' })));
+  assert.equal(
+    sentOf(turned, 'claim').map(({ message }) => message.consumer),
+    ['early'],
+  );
+});
+
+test('places in line - of one that does not wait no line is kept', () => {
+  const all = fullHosts(1);
+  const { waits: _, ...once } = selectFor('once', { spec: SPEC, waits: { since: 1 }, expiresAt: FOREVER });
+  all.hear('scheduler/s', once, 'conductor/0');
+  assert.equal([...(all.desks[0]?.state.parking.lots.keys() ?? [])], []);
+  all.step(1_000);
+  assert.equal(all.said(), ['once no-valid-host']);
+});
+
+test('places in line - once nobody is out of line any more, it is not noted how far the scheduler has come', () => {
+  const all = fullHosts(1);
+  const [desk] = all.desks;
+  all.ask('first', 1);
+  assert.is(desk?.wakes.has('heard'), true);
+  all.step(200);
+  assert.equal([all.said(), desk?.wakes.has('heard')], [['first parked'], false]);
+});
+
 test('places in line - one that was refused in its turn is not overtaken while it is asked whether it holds anything', () => {
   const all = fullHosts(2);
   all.ask('first', 1);
