@@ -45,6 +45,36 @@ const grouped = (group: InstanceGroup, vcpu: number) => ({
   instanceGroup: group,
 });
 
+test('scheduler - of several that find no hosts for all where they may be, none is claimed in vain', () => {
+  const keptOut: Filter<string> = {
+    name: 'kept-out',
+    late: true,
+    goesBy: ({ where }) => where?.hints?.keptOut,
+    refusal: ({ cell }, kept) => (cell === kept ? { code: 'kept-out', message: `cell '${cell}' is kept` } : null),
+  };
+  const hosts = [1, 2, 3, 4, 5].map((n): HostWords => ({ host: `h${n}`, cell: n < 3 ? 'c1' : 'c2', has: { VCPU: 8 } }));
+  const wheres = [{ cells: ['c1'] }, { cells: ['c1', 'c1'] }, { avoidCells: ['c2'] }, { hints: { keptOut: 'c2' } }];
+  for (const where of wheres) {
+    const on = schedulersOf(hosts, [{ name: 's', filters: [keptOut as Filter] }]);
+    on.hear('scheduler/s', selectFor('r', { vcpu: 8, instances: named(3), where }), 'conductor/0');
+    live(on, 3_000);
+    assert.match(chosenIn(on.answers[0]), /^no /, JSON.stringify(where));
+    assert.is(claimed(on), 0, JSON.stringify(where));
+  }
+  const apart = grouped({ id: 'p/g', policy: 'anti-affinity', maxPerHost: 1 }, 1);
+  const on = schedulersOf(hosts);
+  for (const n of [3, 4, 5]) {
+    const allocations = [{ provider: `p-h${n}`, group: '', resources: { VCPU: 1 } }];
+    const claim = { spec: apart, allocations, keep: [], expiresAt: 100_000_000 };
+    on.ask({ type: 'claim', consumer: `member-${n}`, attempt: 1, ...claim });
+  }
+  on.deliver();
+  on.hear('scheduler/s', selectFor('r', { spec: apart, instances: named(3) }), 'conductor/0');
+  live(on, 3_000);
+  assert.match(chosenIn(on.answers[0]), /^no /);
+  assert.is(claimed(on), 3, 'the members that were there');
+});
+
 test('scheduler - limits on instances count in a dry run', () => {
   const on = schedulersOf([{ host: 'h1' }, { host: 'h2' }], [{ name: 's', filters: [instanceLimit(1)] }]);
   const { times, best, advice } = fitted(on, 1, 5);
