@@ -99,10 +99,13 @@ test('words - what a filter has computed of a host that falls short is told with
 test('words - of a deleted instance the last attempt is said to be cleared away, if only an earlier one is left', () => {
   const attempts = [{ attempt: 1, host: 'h1', outcome: 'timed-out', reason: 'no word', mayRun: true }];
   const of = (attempt: number, host: string) => ({ attempt, host, state: 'destroying', since: 0 });
-  const told = (...left: ReturnType<typeof of>[]) =>
-    wordsOfExplanation({ ...view, state: 'deleting', attempt: 2, host: 'h2', attempts, left }, null).at(-1);
+  const words = (state: string, more: object = {}) =>
+    wordsOfExplanation({ ...view, state, attempt: 2, host: 'h2', attempts, ...more }, null).at(-1);
+  const told = (...left: ReturnType<typeof of>[]) => words('deleting', { left });
   assert.is(told(of(1, 'h1')), 'attempt 2 on c1/h2: cleared away');
   assert.match(told(of(1, 'h1'), of(2, 'h2')) ?? '', /^attempt 2 on c1\/h2: deleting, to be cleared away since /);
+  assert.is(words('deleting'), 'attempt 2 on c1/h2: deleting', 'it is not told what is left');
+  assert.is(words('active', { left: [of(1, 'h1')] }), 'attempt 2 on c1/h2: active');
 });
 
 test('words - of an instance that had waited for its host it is said for how long', () => {
