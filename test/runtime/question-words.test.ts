@@ -55,6 +55,7 @@ test('words - of a long list the first names are told, and how many more there a
     wordsOf({ code: 'without-any-of', group: '' }),
     `if none of the traits ${first} were required, it would fit on 1 host`,
   );
+  assert.match(wordsOf({ code: 'without-zones' }), /^if it need not be in zones 'n0', .* 'n7' and 56 more, it would/);
   assert.is(
     wordsOf({ code: 'without-avoid-zones' }),
     `if zones ${first.replaceAll(/n\d/g, "'$&'")} need not be avoided, it would fit on 1 host`,
