@@ -31,7 +31,9 @@ const Holding = Type.Object(
     /** Amounts by provider and class: all that it shall hold; none: it holds nothing any more. */
     allocations: Type.Record(
       Id,
-      Type.Record(Type.String({ maxLength: 255 }), Type.Integer({ minimum: 1, maximum: MAX_AMOUNT })),
+      Type.Record(Type.String({ maxLength: 255 }), Type.Integer({ minimum: 1, maximum: MAX_AMOUNT }), {
+        minProperties: 1,
+      }),
     ),
     project: Type.Optional(Type.String({ minLength: 1, maxLength: 255 })),
     user: Type.Optional(Type.String({ minLength: 1, maxLength: 255 })),

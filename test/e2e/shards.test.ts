@@ -179,6 +179,8 @@ test('shards over NATS - a change or a look that cannot be is refused by its fie
         [() => placement.change([{ ...nothing, consumer: 'a b' }]), 'consumers.0.consumer'],
         // Which of the two it shall hold would be a guess.
         [() => placement.change([nothing, nothing]), 'consumers.1.consumer'],
+        // Nothing of a provider is said by leaving it out.
+        [() => placement.change([{ ...nothing, allocations: { node: {} } }]), 'consumers.0.allocations.node'],
         [() => placement.change([]), 'consumers'],
         [() => placement.change([nothing], { key: 'k'.repeat(65) }), 'key'],
         [() => placement.read('mine' as never), 'consumers'],
