@@ -1,9 +1,10 @@
 // A client of a deployment that runs elsewhere.
 
 import { connectNats } from './bus/nats.ts';
+import { CONNECTION_OPTIONS } from './bus/nats-checks.ts';
 import type { NatsOptions } from './bus/nats-options.ts';
 import { type Client, clientOf } from './client.ts';
-import { checkedMs } from './option-fields.ts';
+import { checkedMs, insistObject } from './option-fields.ts';
 import { subjectsOf } from './subjects.ts';
 import { systemClock } from './system-clock.ts';
 
@@ -27,6 +28,7 @@ export interface ConnectOptions extends Partial<NatsOptions> {
  * @throws CellwrightError `bad-option` with the field; `unreachable`, `unauthorized`.
  */
 export async function connect(options: ConnectOptions): Promise<Connection> {
+  insistObject(options, CONNECTION_OPTIONS);
   const { prefix, timeoutMs, ...nats } = options ?? {};
   const subjects = subjectsOf(prefix);
   const limit = timeoutMs === undefined ? {} : { timeoutMs: checkedMs(timeoutMs) };

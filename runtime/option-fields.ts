@@ -34,6 +34,13 @@ function hasMethods(value: unknown, methods: readonly string[]): boolean {
   return methods.every((method) => typeof value[method as keyof typeof value] === 'function');
 }
 
+/** @throws CellwrightError `bad-option` where options are no object: what a spread makes of a text has fields. */
+export function insistObject(options: unknown, what: string): void {
+  if (typeof (options ?? {}) !== 'object' || Array.isArray(options)) {
+    throw new CellwrightError('bad-option', `${what} must be an object`);
+  }
+}
+
 /**
  * A check that throws CellwrightError `bad-option` with the field. Absent and undefined are one.
  * @param rules For the fields that no schema can describe.
@@ -45,9 +52,7 @@ export function checkOfOptions(
 ): (options: object) => void {
   const check = checkOf(partly(fields), what);
   return (options) => {
-    if (typeof (options ?? {}) !== 'object' || Array.isArray(options)) {
-      throw new CellwrightError('bad-option', `${what} must be an object`);
-    }
+    insistObject(options, what);
     const kind = kindOfNoData(options);
     if (kind !== undefined) throw new CellwrightError('bad-option', `${what} must be a plain object, not a ${kind}`);
     const given = Object.entries(options ?? {}).filter(([, value]) => value !== undefined);

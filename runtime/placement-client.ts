@@ -10,12 +10,13 @@ import type { Part } from '../actors/messages/transactions.ts';
 import { putTogether, type ShardRead } from '../actors/placement/reading.ts';
 import { fnv1a } from '../actors/routing.ts';
 import { connectNats } from './bus/nats.ts';
+import { CONNECTION_OPTIONS } from './bus/nats-checks.ts';
 import type { Clock } from './clock.ts';
 import { encodeForeign } from './codec.ts';
 import type { ConnectOptions } from './connect.ts';
 import { placementShardsStanding } from './deployment.ts';
 import { CellwrightError, MalformedError, messageOf, TimeoutError } from './errors.ts';
-import { checkedMs } from './option-fields.ts';
+import { checkedMs, insistObject } from './option-fields.ts';
 import { outboxOf } from './outbox.ts';
 import { patiently } from './patience.ts';
 import { sleep } from './pause.ts';
@@ -97,6 +98,7 @@ const MAX_KNOWN = 200_000;
  * for half a minute; `no-jetstream` when nobody tells for five seconds how many placement shards there are.
  */
 export async function connectPlacement(options: ConnectOptions): Promise<PlacementClient> {
+  insistObject(options, CONNECTION_OPTIONS);
   const { prefix, timeoutMs: limitMs = DEFAULT_TIMEOUT_MS, ...nats } = options ?? {};
   const timeoutMs = checkedMs(limitMs);
   const subjects = subjectsOf(prefix);

@@ -38,9 +38,13 @@ export const NATS_FIELDS = {
   onError: elsewhere,
 } satisfies Record<keyof NatsOptions, TSchema>;
 
+/** What options are called in messages, also before they are taken apart. */
+export const CONNECTION_OPTIONS = 'the options of the connection';
+
 /** @throws CellwrightError `bad-option` with the field. */
-export const checkNatsOptions: (options: NatsOptions) => void = checkOfOptions(
-  NATS_FIELDS,
-  'the options of the connection',
-  { signal: A_SIGNAL, clock: A_CLOCK, onStatus: A_FUNCTION, onError: A_FUNCTION },
-);
+export const checkNatsOptions: (options: NatsOptions) => void = checkOfOptions(NATS_FIELDS, CONNECTION_OPTIONS, {
+  signal: A_SIGNAL,
+  clock: A_CLOCK,
+  onStatus: A_FUNCTION,
+  onError: A_FUNCTION,
+});

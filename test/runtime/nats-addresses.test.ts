@@ -109,6 +109,15 @@ test('addresses - a time to wait that is none is refused before anything connect
   }
 });
 
+test('connections - an address in place of the options is refused as no object', async () => {
+  for (const open of [connect, connectPlacement]) {
+    for (const options of ['nats://127.0.0.1:1', ['nats://127.0.0.1:1'], 4222]) {
+      const { code, message } = await failureOf(() => open(options as never));
+      assert.equal([code, message], ['bad-option', 'the options of the connection must be an object']);
+    }
+  }
+});
+
 test('connections - an option that cannot be is refused by its name before anything is dialled', async () => {
   const wrong: readonly (readonly [object, string])[] = [
     [{ connectTimeoutMs: Number.NaN }, 'connectTimeoutMs'],
