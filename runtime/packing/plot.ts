@@ -2,6 +2,7 @@
 // GPUs. A line is the mean of all seeds, as far as all have come; the band around it goes from the least to the most.
 
 import { basename } from 'node:path';
+import { howMany } from '../../actors/count-words.ts';
 import { type CurvePoint, inAllSeeds, type PackingReport } from './report.ts';
 import { type Attributes, type Drawn, document, element, pathThrough, pixels } from './svg.ts';
 
@@ -47,7 +48,7 @@ export function plotOf(report: PackingReport): string {
     element('title', {}, `GPU allocation by packing policy, ${of}`),
     element('rect', { width: WIDTH, height: HEIGHT, fill: '#ffffff' }),
     label(PLOT.left, 26, 'GPU allocation by packing policy', { 'font-size': 17, 'font-weight': 'bold' }),
-    label(PLOT.left, 46, `${of}, ${counted(seeds.length, 'seed')}, ${what} for ${times} times all GPUs`, {
+    label(PLOT.left, 46, `${of}, ${howMany(seeds.length, 'seed')}, ${what} for ${times} times all GPUs`, {
       'font-size': 12,
       fill: '#555555',
     }),
@@ -165,8 +166,4 @@ function names(
 function label(x: number, y: number, text: string, attributes: Attributes): Drawn {
   const style = { 'font-family': 'sans-serif', 'font-size': 13, fill: '#333333' };
   return element('text', { x: pixels(x), y: pixels(y), ...style, ...attributes }, text);
-}
-
-function counted(count: number, what: string): string {
-  return `${count} ${what}${count === 1 ? '' : 's'}`;
 }
