@@ -18,13 +18,13 @@ export function page<Value, View>(
 ): [View[], string | null] {
   const [keys, more] =
     entries instanceof Table ? entries.keysAfter(after, limit) : smallest(entries.keys(), after, limit);
-  const views = fitting(keys, (key) => view(entries.get(key) as Value, key));
+  const views = onOnePage(keys, (key) => view(entries.get(key) as Value, key));
   if (views.length < keys.length) return [views, keys[views.length - 1] ?? null];
   return [views, more ? (keys.at(-1) ?? null) : null];
 }
 
 /** As many as fit a page, from the first on, and at least that one. */
-export function fitting<Item, View>(items: readonly Item[], view: (item: Item) => View): View[] {
+export function onOnePage<Item, View>(items: readonly Item[], view: (item: Item) => View): View[] {
   const views: View[] = [];
   let length = 0;
   for (const item of items) {

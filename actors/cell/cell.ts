@@ -16,7 +16,7 @@ import { BEAT_WAKE, FEED_BEAT_MS } from '../feed-beat.ts';
 import type { CellMessage, DriverTrouble } from '../messages/cell.ts';
 import type { InstanceView } from '../messages/gateway.ts';
 import type { HostsChanged } from '../messages/scheduler.ts';
-import { fitting, page } from '../page.ts';
+import { onOnePage, page } from '../page.ts';
 import { cellFeedAddress, conductorOf } from '../routing.ts';
 import { atOnce, joined } from '../snapshot.ts';
 import { readWake } from '../wakes.ts';
@@ -323,7 +323,7 @@ export function cell(options: CellOptions): Actor<CellState, CellMessage, CellRe
     while (from < changed.length) {
       state.feed.sequence += 1;
       // As large as a page at most: if each says at length why it is disabled, five hundred are more than a server carries.
-      const hosts = fitting(changed.slice(from, from + MAX_HOSTS_TOLD), (host) => toldHost(host, state.service));
+      const hosts = onOnePage(changed.slice(from, from + MAX_HOSTS_TOLD), (host) => toldHost(host, state.service));
       tellFeed(state, { hosts }, turn);
       from += hosts.length;
     }

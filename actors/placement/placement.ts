@@ -15,7 +15,7 @@ import type { GroupHomeMessage } from '../messages/group-homes.ts';
 import type { ConsumerState, PlacementMessage, ProvidersChanged } from '../messages/placement.ts';
 import type { PlacementApiMessage } from '../messages/placement-api.ts';
 import type { TransactionMessage } from '../messages/transactions.ts';
-import { fitting, page } from '../page.ts';
+import { onOnePage, page } from '../page.ts';
 import { placementFeedAddress } from '../routing.ts';
 import { atOnce, joined } from '../snapshot.ts';
 import { readWake } from '../wakes.ts';
@@ -159,8 +159,8 @@ export function placement(options: PlacementOptions): Actor<PlacementState, Inco
     let changedTold = 0;
     let usedTold = 0;
     do {
-      const states = fitting(changedNow.slice(changedTold, changedTold + MAX_PROVIDERS_TOLD), stateOf);
-      const usages = fitting(usedOnly.slice(usedTold, usedTold + MAX_PROVIDERS_TOLD), usageOf);
+      const states = onOnePage(changedNow.slice(changedTold, changedTold + MAX_PROVIDERS_TOLD), stateOf);
+      const usages = onOnePage(usedOnly.slice(usedTold, usedTold + MAX_PROVIDERS_TOLD), usageOf);
       feed.sequence += 1;
       tellFeed({ feed }, { changed: states, used: usages, ...gone }, turn);
       gone = { removed: [] };

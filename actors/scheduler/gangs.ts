@@ -84,11 +84,11 @@ function hasAmpleRoom({ state }: Work, { request }: Open, count: number): boolea
   // How many hosts of a cell fit is counted anyway.
   if (lateFiltersOf(state.rankings, request).some(({ filter }) => filter !== cells)) return false;
   const taken = group?.policy === 'anti-affinity' ? rootsOf(state.view.groups, group.id).length : 0;
-  return fitting(shapeOf(state, request), request) - taken >= count;
+  return hostsThatFit(shapeOf(state, request), request) - taken >= count;
 }
 
 /** How many hosts fit in the cells to which a request may go. */
-function fitting(shape: Shape, { where }: Request): number {
+function hostsThatFit(shape: Shape, { where }: Request): number {
   const inAll = (some: readonly string[]) => [...new Set(some)].reduce((sum, cell) => sum + shape.fitsIn(cell), 0);
   const { cells: named, avoidCells = [] } = where ?? {};
   return named === undefined ? shape.current.size - inAll(avoidCells) : inAll(named);

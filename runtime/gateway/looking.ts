@@ -6,7 +6,7 @@ import type { InstanceView } from '../../actors/messages/gateway.ts';
 import { MAX_TOKEN_LENGTH } from '../../actors/messages/names.ts';
 import type { CellView } from '../../actors/messages/questions.ts';
 import type { HostState } from '../../actors/messages/scheduler.ts';
-import { fitting } from '../../actors/page.ts';
+import { onOnePage } from '../../actors/page.ts';
 import { present } from '../../actors/present.ts';
 import { cellAddress, conductorAddress, conductorOf, SCHEDULERS } from '../../actors/routing.ts';
 import { CellwrightError, TimeoutError } from '../errors.ts';
@@ -122,7 +122,7 @@ export function lookingOf({ asking, conductorShards }: LookingOptions): Looking 
     const ends = pages.map(({ next }) => next).filter((next) => next !== null);
     const told = all.filter(({ instance }) => ends.every((end) => instance <= end));
     // Each shard's page fits a message; of all of them together, as much as that is told.
-    const instances = fitting(told.slice(0, limit), (view) => view);
+    const instances = onOnePage(told.slice(0, limit), (view) => view);
     const more = told.length > instances.length || ends.length > 0;
     const next = more ? (instances.at(-1)?.instance ?? null) : null;
     const isLate = silent.length > 0;
