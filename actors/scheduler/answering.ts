@@ -14,7 +14,7 @@ import { allInTheWay } from './explaining/all-obstacles.ts';
 import { likeHosts } from './explaining/like-hosts.ts';
 import { isMoreInTheWay } from './explaining/more-obstacles.ts';
 import { obstaclesOnNamed } from './explaining/named-obstacles.ts';
-import { beforeWeight, type Contender, comesBefore } from './explaining/precedence.ts';
+import { beforeWeight, type Contender, ranksBefore } from './explaining/precedence.ts';
 import { roomUntold } from './explaining/room-untold.ts';
 import { surveyOf } from './explaining/survey.ts';
 import { mayHaveMissed, mayHaveMissedHosts, silencesOf, untoldShards } from './following.ts';
@@ -265,11 +265,11 @@ function comparisonOf(
       const weighed = one.root === host.root ? own : weigh(one, isThorough);
       if ('obstacle' in weighed) return true;
       fits += 1;
-      if (best === null || comesBefore(view, request, weighed, best)) {
+      if (best === null || ranksBefore(view, request, weighed, best)) {
         best = weighed;
         first = { best: told(weighed) };
       }
-      if (!('obstacle' in own) && comesBefore(view, request, weighed, own)) better += 1;
+      if (!('obstacle' in own) && ranksBefore(view, request, weighed, own)) better += 1;
       return true;
     },
     done(work) {

@@ -18,7 +18,7 @@ const isAhead: Before<Parked> = (one, other) => {
 };
 
 /** Whose turn comes first: of the project that was served longest ago, and there the lot whose head came first. */
-export const comesBefore: Before<Lot> = ({ stands: one, number }, { stands: other, number: otherNumber }) => {
+export const isServedBefore: Before<Lot> = ({ stands: one, number }, { stands: other, number: otherNumber }) => {
   if (one.servedAt !== other.servedAt) return one.servedAt < other.servedAt;
   return one.place === other.place ? number < otherNumber : one.place < other.place;
 };
@@ -87,11 +87,11 @@ function settle(parking: Parking, lot: Lot): void {
     lot.stands = standsOf(parking, lot, head);
     return;
   }
-  if (before !== null) takeOut(before.inLine, lot, comesBefore);
+  if (before !== null) takeOut(before.inLine, lot, isServedBefore);
   lot.kind = head === undefined ? null : (before ?? kindFor(parking, lot));
   if (lot.kind !== null && head !== undefined) {
     lot.stands = standsOf(parking, lot, head);
-    putIn(lot.kind.inLine, lot, comesBefore);
+    putIn(lot.kind.inLine, lot, isServedBefore);
   }
   if (before === lot.kind) return;
   if (before === null) joinLine(parking, lot);

@@ -5,7 +5,7 @@ import { effort } from '../fitting/effort.ts';
 import { select } from './choosing.ts';
 import { admits, anyAdmits } from './gangs.ts';
 import { awaitAnswer, isAwaited, UNCOUNTED_MS } from './hearing.ts';
-import { comesBefore, getOutOfLine, noteServed, placeInLine } from './in-line.ts';
+import { getOutOfLine, isServedBefore, noteServed, placeInLine } from './in-line.ts';
 import { dropEmpty, isHeldUp } from './lots.ts';
 import { BETWEEN_MS, homesOf, PARKED_WAKE } from './parking.ts';
 import { askWhetherOthersMoved, goesByOthers } from './parking-others.ts';
@@ -165,7 +165,7 @@ function nextLot(work: Work, isDue: (kind: Kind) => boolean): Lot | null {
 /** The first lot of a kind that can be tried now, or another if that comes before it. */
 function firstOf(work: Work, { inLine }: Kind, other: Lot | null): Lot | null {
   for (const lot of inLine) {
-    if (other !== null && comesBefore(other, lot)) return other;
+    if (other !== null && isServedBefore(other, lot)) return other;
     if (lot.notBefore <= work.turn.steady && !isHeldUp(work, lot)) return lot;
   }
   return other;

@@ -3,7 +3,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { InstanceGroup } from '../../actors/messages/common.ts';
-import { type Contender, comesBefore } from '../../actors/scheduler/explaining/precedence.ts';
+import { type Contender, ranksBefore } from '../../actors/scheduler/explaining/precedence.ts';
 import { learnMembers } from '../../actors/scheduler/view/groups-view.ts';
 import { emptyView } from '../../actors/scheduler/view/view.ts';
 import { viewOf } from '../support/facts.ts';
@@ -18,7 +18,7 @@ function order(policy: InstanceGroup['policy'] | undefined, hosts: Readonly<Reco
   const spec = { groups: [{ name: '', resources: { VCPU: 1 } }], groupPolicy: 'none' as const, ...group };
   const request = { spec, where: { preferCells: ['preferred'] } };
   return Object.entries(hosts)
-    .sort(([, one], [, other]) => (comesBefore(view, request, one, other) ? -1 : 1))
+    .sort(([, one], [, other]) => (ranksBefore(view, request, one, other) ? -1 : 1))
     .map(([name]) => name);
 }
 

@@ -36,7 +36,7 @@ export function beforeWeight(view: View, { instanceGroup }: RequestSpec, root: s
  * One of a silent placement shard comes after all others, and then one of a silent cell; then a soft rule is asked, then
  * which cells the request prefers, whatever hosts of others weigh, and then what they weigh.
  */
-export function comesBefore(
+export function ranksBefore(
   view: View,
   { spec, where }: Pick<Request, 'spec' | 'where'>,
   one: Contender,

@@ -24,7 +24,7 @@ import { treeOf, type View, type ViewHost } from '../view/view.ts';
 import { factsOf } from '../view/view-hosts.ts';
 import { type AskedWeigher, weighersFor, weightOf } from '../weighers/weigher.ts';
 import { filtersRefusing, isAllThatLacks } from './more-obstacles.ts';
-import { beforeWeight, comesBefore } from './precedence.ts';
+import { beforeWeight, ranksBefore } from './precedence.ts';
 import { RoomHeard } from './room-heard.ts';
 import { noRoomTogether, shortForAll } from './room-together.ts';
 import type { Filled } from './running-out.ts';
@@ -243,7 +243,7 @@ function rankFitting(
   rank(
     best,
     limit,
-    (other) => comesBefore(view, request, { cell, weight, ...before }, other),
+    (other) => ranksBefore(view, request, { cell, weight, ...before }, other),
     () => ({
       ...weighingOf(weighers, rankings.overrides, view, { root, cell, host, weight, allocations }),
       times,
