@@ -9,7 +9,7 @@ import { bestOfCell, isInPart, type PartOfCell, type Ranked, rankedAmong } from 
 import type { Fleet } from './ranking/ranking.ts';
 import type { Hearing } from './ranking/stands.ts';
 import type { Request } from './request.ts';
-import { inOrder, softHomes } from './soft-homes.ts';
+import { homesInOrder, softHomes } from './soft-homes.ts';
 import { treeOf, type View, type ViewHost } from './view/view.ts';
 import { factsOf } from './view/view-hosts.ts';
 
@@ -106,7 +106,7 @@ function poolOf(
   const soft = softHomes(fleet, request, isOut);
   if (soft === null) return roomyFirst(fleet, request, ample, upTo(most, isOut));
   // Hosts with members are few and known: what the rule prefers comes first, however many stand before it in rank.
-  const withMembers = inOrder(fleet, request, soft).filter((one) => isInPart(view, part, one));
+  const withMembers = homesInOrder(fleet, request, soft).filter((one) => isInPart(view, part, one));
   const without = roomyFirst(
     fleet,
     request,
@@ -124,7 +124,7 @@ function poolOfClaimed(
   isOut: (root: string) => boolean,
 ): readonly Ranked[] {
   const soft = softHomes(fleet, request, isOut);
-  if (soft !== null) return inOrder(fleet, request, soft);
+  if (soft !== null) return homesInOrder(fleet, request, soft);
   return roomyFirst(fleet, request, AMPLE_ROOM, rankedAmong(fleet, request, claimed, isOut));
 }
 

@@ -22,7 +22,7 @@ import { refusedByRank, refusedHosts, standing } from './explaining/standing.ts'
 import { groupAllows, INSTANCE_GROUP } from './group-rules.ts';
 import { firstOfGroup, type Picked } from './grouping.ts';
 import { type Ranked, rankedOf } from './picking.ts';
-import { inOrder } from './ranking/census.ts';
+import { mostRefusingFirst } from './ranking/census.ts';
 import { type Fleet, lateFiltersOf, shapeOf } from './ranking/ranking.ts';
 import type { Shape, Weighed } from './ranking/shape.ts';
 import type { Request } from './request.ts';
@@ -103,7 +103,7 @@ export function noteStanding(draft: Draft, fleet: Fleet, request: Request, count
   const byGroup = late.length > 0 ? [] : refusedByGroup(view, request.spec, current);
   draft.hosts = view.hosts.size;
   draft.fits = byGroup.reduce((fits, { hosts }) => fits - hosts, current.size);
-  draft.refused = inOrder([...refusedHosts(view, refusedByRank(fleet, request), late), ...byGroup]);
+  draft.refused = mostRefusingFirst([...refusedHosts(view, refusedByRank(fleet, request), late), ...byGroup]);
   draft.narrowedBy = [
     ...late.map(({ filter }) => filter.name),
     ...(late.length > 0 && request.spec.instanceGroup !== undefined ? [INSTANCE_GROUP] : []),

@@ -75,7 +75,7 @@ function fittingAmong(
 }
 
 /** All that fit, in the order in which the rule prefers them. */
-export function inOrder(fleet: Fleet, request: Request, homes: SoftHomes): readonly Ranked[] {
+export function homesInOrder(fleet: Fleet, request: Request, homes: SoftHomes): readonly Ranked[] {
   const shape = shapeOf(fleet, request);
   return firstFew(homes.fitting(), Number.POSITIVE_INFINITY, homes.isBefore).map((one) => rankedOf(fleet, shape, one));
 }

@@ -7,7 +7,7 @@ import type { RefusedHosts } from '../../messages/decision.ts';
 import { keepsTogether } from '../../placement/groups.ts';
 import { present } from '../../present.ts';
 import { type Asked, refusedBy } from '../filters/filter.ts';
-import { type Counted, inOrder, type NearHost } from '../ranking/census.ts';
+import { type Counted, mostRefusingFirst, type NearHost } from '../ranking/census.ts';
 import { allFiltersFor, judge } from '../ranking/judging.ts';
 import { type Fleet, lateFiltersOf, shapeOf } from '../ranking/ranking.ts';
 import type { Request } from '../request.ts';
@@ -44,7 +44,7 @@ export function standing(fleet: Fleet, request: Request, count: number): Standin
     isWhole = lately.isWhole;
     fits -= lately.census.hosts;
     refused.push(...lately.census.counted());
-    inOrder(refused);
+    mostRefusingFirst(refused);
   }
   const told = { hosts: view.hosts.size, fits, refused: refusedHosts(view, refused, late) };
   return isWhole ? told : { ...told, partly: true };

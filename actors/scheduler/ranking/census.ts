@@ -50,7 +50,7 @@ export const reasonKey = ({ code, about }: Pick<Obstacle, 'code' | 'about'>): st
   about === undefined ? code : `${code} ${about}`;
 
 /** The one that refuses most first; of those that refuse as many always the same one. */
-export function inOrder<One extends Pick<Counted, 'code' | 'about' | 'hosts'>>(counts: One[]): One[] {
+export function mostRefusingFirst<One extends Pick<Counted, 'code' | 'about' | 'hosts'>>(counts: One[]): One[] {
   return counts.sort((one, other) => other.hosts - one.hosts || (reasonKey(one) < reasonKey(other) ? -1 : 1));
 }
 
@@ -87,7 +87,7 @@ export class Census {
   }
 
   counted(): Counted[] {
-    return inOrder([...this.#reasons.values()].map((reason) => ({ ...reason })));
+    return mostRefusingFirst([...this.#reasons.values()].map((reason) => ({ ...reason })));
   }
 }
 

@@ -11,7 +11,7 @@ import { changesEnd, type View } from '../view/view.ts';
 import type { AskedWeigher } from '../weighers/weigher.ts';
 import { type Among, bestOf, Front, type RankedNow } from './best-first.ts';
 import { type Box, hostAt } from './boxes.ts';
-import { type Counted, inOrder, type Reason, reasonKey } from './census.ts';
+import { type Counted, mostRefusingFirst, type Reason, reasonKey } from './census.ts';
 import type { Family } from './families.ts';
 import { KIND } from './family-hosts.ts';
 import { LACKS_NOTHING, lackOn, type Member, memberOf, mostIn, NO_ROOM, weightIn } from './family-numbers.ts';
@@ -281,7 +281,7 @@ export class Shape implements RankedBy, RankedNow, RankedHosts {
    */
   counted(more: More): Counted[] {
     const counts = this.#refusing().map(({ reason, hosts, nearest }) => ({ ...reason, hosts, found: nearest }));
-    return inOrder(counts).map(({ found, ...count }, position) => {
+    return mostRefusingFirst(counts).map(({ found, ...count }, position) => {
       if (found === undefined) return count;
       const { slot, short } = found;
       const nearest = { root: this.slots.roots[slot] as string, short };
