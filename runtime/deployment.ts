@@ -86,16 +86,17 @@ async function settle(kind: Sharded, options: DeploymentOptions, wanted: number 
 /**
  * The number of placement shards of a deployment that others have made. Where none is kept, as of one whose journals are in
  * memory, it is what those say who serve them, and 1 when nobody has said.
- * @param wanted What the caller goes by, if it was told; it must be the deployment's.
- * @throws CellwrightError `other-shards`; `no-jetstream` when it cannot be known now.
+ * @throws CellwrightError `no-jetstream` when it cannot be known now.
  */
-export async function placementShardsOf(options: DeploymentOptions, wanted?: number): Promise<number> {
-  return agreed('placement', (await knownPlacementShards(options, wanted)) ?? 1, wanted);
+export async function placementShardsOf(options: DeploymentOptions): Promise<number> {
+  return (await knownPlacementShards(options, undefined)) ?? 1;
 }
 
 /**
  * The same, for whoever goes by it for as long as it runs: a deployment that comes later may have any number.
- * @throws CellwrightError as `placementShardsOf`; `no-deployment`, retryable, when nobody has said, the caller neither.
+ * @param wanted What the caller goes by, if it was told; it must be the deployment's.
+ * @throws CellwrightError as `placementShardsOf`; `other-shards`; `no-deployment`, retryable, when nobody has said, the
+ * caller neither.
  */
 export async function placementShardsStanding(options: DeploymentOptions, wanted?: number): Promise<number> {
   const shards = (await knownPlacementShards(options, wanted)) ?? wanted;

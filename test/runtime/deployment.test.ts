@@ -13,6 +13,7 @@ import {
   agreedWithServed,
   isDeployed,
   placementShardsOf,
+  placementShardsStanding,
   settleConductorShards,
   settlePlacementShards,
 } from '../../runtime/deployment.ts';
@@ -286,7 +287,7 @@ test('deployment - where an account is not to have JetStream a number that is na
   try {
     assert.is(await settlePlacementShards(options, 4), 4);
     assert.is(await settleConductorShards(options, 2), 2);
-    assert.is(await placementShardsOf(options, 4), 4);
+    assert.is(await placementShardsStanding(options, 4), 4);
     assert.is(await isDeployed(options), false);
     for (const ask of [() => settlePlacementShards(options, undefined), () => placementShardsOf(options)]) {
       const refusal = (await failureOf(ask)) as CellwrightError;
