@@ -13,48 +13,25 @@ import { giveBack, take } from './taking.ts';
 import { applyTransaction, forgetSettled } from './transactions.ts';
 import { applyTree } from './tree-apply.ts';
 
+type RecordOf<Kind extends PlacementRecord['type']> = Extract<PlacementRecord, { type: Kind }>;
+
 export function applyToPlacement(state: PlacementState, record: PlacementRecord): void {
-  const { consumers, untold } = state;
+  const { consumers } = state;
   // Whatever is about one consumer may change it.
   if ('consumer' in record) consumers.holding.touch(record.consumer);
   switch (record.type) {
     case 'tree':
       return applyTree(state, record);
-    case 'claimed': {
-      const consumer = decided(state, record);
-      take(state, record.consumer, consumer, record.attempt, record.allocations);
-      if (state.fences.size > 0) state.fences.delete(record.consumer);
-      if (record.group !== undefined) consumer.group = record.group;
-      else delete consumer.group;
-      if (record.order !== undefined) consumer.order = record.order;
-      return locate(state, record.consumer);
-    }
+    case 'claimed':
+      return applyClaimed(state, record);
     case 'adopted':
     case 'unclaimed':
       return applyRecall(state, record);
     case 'refused':
       decided(state, record).refusal = record.refusal;
       return locate(state, record.consumer);
-    case 'released': {
-      const consumer = consumers.holding.get(record.consumer);
-      if (consumer !== undefined) {
-        const { attempt, keep } = record;
-        const drop = attempt === undefined ? (one: number) => !keep?.includes(one) : (one: number) => one === attempt;
-        if (record.deleted && consumer.held.length > 0) untold.deleted.add(record.consumer);
-        giveBack(state, record.consumer, consumer, drop);
-        consumer.generation += 1;
-        locate(state, record.consumer);
-        if (record.deleted && consumer.held.length === 0) consumers.holding.delete(record.consumer);
-        if (consumers.deleted.has(record.consumer) && consumer.held.length === 0) {
-          consumers.holding.delete(record.consumer);
-        }
-      }
-      if (record.deleted && !consumers.deleted.has(record.consumer))
-        consumers.deleted.remember(record.consumer, record.at);
-      if (record.deleted && state.fences.size > 0) state.fences.delete(record.consumer);
-      if (record.deleted && state.homes.size > 0) state.homes.delete(record.consumer);
-      return;
-    }
+    case 'released':
+      return applyReleased(state, record);
     case 'nothing-held':
     case 'read':
       return;
@@ -85,6 +62,37 @@ export function applyToPlacement(state: PlacementState, record: PlacementRecord)
   }
 }
 
+function applyClaimed(state: PlacementState, record: RecordOf<'claimed'>): void {
+  const { consumer: id, attempt, allocations, group, order } = record;
+  const consumer = decided(state, record);
+  take(state, id, consumer, attempt, allocations);
+  if (state.fences.size > 0) state.fences.delete(id);
+  if (group !== undefined) consumer.group = group;
+  else delete consumer.group;
+  if (order !== undefined) consumer.order = order;
+  locate(state, id);
+}
+
+function applyReleased(
+  state: PlacementState,
+  { consumer: id, attempt, keep, deleted, at }: RecordOf<'released'>,
+): void {
+  const { consumers, untold, fences, homes } = state;
+  const consumer = consumers.holding.get(id);
+  if (consumer !== undefined) {
+    const drop = attempt === undefined ? (one: number) => !keep?.includes(one) : (one: number) => one === attempt;
+    if (deleted && consumer.held.length > 0) untold.deleted.add(id);
+    giveBack(state, id, consumer, drop);
+    consumer.generation += 1;
+    locate(state, id);
+    if (consumer.held.length === 0 && (deleted || consumers.deleted.has(id))) consumers.holding.delete(id);
+  }
+  if (!deleted) return;
+  if (!consumers.deleted.has(id)) consumers.deleted.remember(id, at);
+  if (fences.size > 0) fences.delete(id);
+  if (homes.size > 0) homes.delete(id);
+}
+
 /** The consumer of a claim that was decided just now, with what the claim gave back gone. */
 function decided(
   state: PlacementState,
@@ -107,10 +115,7 @@ function decided(
 }
 
 /** The consumer has its home in another shard from this attempt on; here it keeps what may still run. */
-function moveAway(
-  state: PlacementState,
-  { consumer: id, before, keep }: { consumer: string; before: number; keep: readonly number[] },
-): void {
+function moveAway(state: PlacementState, { consumer: id, before, keep }: RecordOf<'moved-away'>): void {
   const { consumers } = state;
   let consumer = consumers.holding.get(id);
   if (consumer === undefined) {
