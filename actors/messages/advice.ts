@@ -176,6 +176,27 @@ function thenWords({ disabled, setAside, asideUntil = 0, needed = 1 }: Advice, t
 }
 
 /**
+ * With which hosts that are away: `with c1/h2, which is disabled, it would fit`, `with 2 of 5 hosts that are down (c1/h1,
+ * c1/h2), the first until 10:31:07Z, all 4 instances would fit`.
+ */
+function backWords(who: string, advice: Advice, till: (at: number) => string): string {
+  const { about = '', hosts, instances, partly, until, host, needed, named: told = [] } = advice;
+  const many = howMany(hosts, 'host');
+  const least = partly === true ? 'at least ' : '';
+  const state = `${about.replace('-', ' ')}${thenWords(advice, till)}`;
+  const when = until === undefined ? '' : ` ${till(until)}`;
+  const are = `that ${hosts === 1 ? 'is' : 'are'} ${state}`;
+  const first = hosts === 1 ? when : until === undefined ? '' : `, the first${when},`;
+  if (needed !== undefined && told.length > 0) {
+    const some = needed === hosts ? many : `${needed} of ${least}${many}`;
+    return `with ${some} ${are} (${firstListed(told, needed)})${first} ${who} would fit`;
+  }
+  if (host === undefined) return `with ${instances === undefined ? least : ''}${many} ${are}${first} ${who} would fit`;
+  const inAll = hosts === 1 ? '' : ` (one of ${least}${hosts} such hosts)`;
+  return `with ${host}, which is ${state}${when}, ${who} would fit${inAll}`;
+}
+
+/**
  * Whom an aggregate is kept for: `requests that require CUSTOM_T`, `requests of other projects that require CUSTOM_T`, or
  * other projects where no traits are told.
  */
@@ -186,8 +207,8 @@ export function othersWords({ traits, projects, needed }: Pick<Advice, 'traits' 
 }
 
 function changeWords(advice: Advice, till: (at: number) => string): string {
-  const { code, group = '', about = '', from = 0, to = 0, hosts, instances, partly, until, host, failed } = advice;
-  const { needed, named: told = [], instancesTogether, groups } = advice;
+  const { code, group = '', about = '', from = 0, to = 0, hosts, instances, partly, failed } = advice;
+  const { instancesTogether, groups } = advice;
   const list = shortened(about);
   const many = howMany(hosts, 'host');
   const least = partly === true ? 'at least ' : '';
@@ -265,20 +286,8 @@ function changeWords(advice: Advice, till: (at: number) => string): string {
       return `with ${howMany(to, 'alternate')} instead of ${from === 0 ? 'none' : from} it would have had ${moreHosts(hosts)} of cell ${about} to try`;
     case 'another-cell':
       return `outside cell ${about} it would have had ${many} to go to`;
-    case 'host-state': {
-      const state = `${about.replace('-', ' ')}${thenWords(advice, till)}`;
-      const when = until === undefined ? '' : ` ${till(until)}`;
-      const inAll = hosts === 1 ? '' : ` (one of ${least}${hosts} such hosts)`;
-      const are = `that ${hosts === 1 ? 'is' : 'are'} ${state}`;
-      const first = hosts === 1 ? when : until === undefined ? '' : `, the first${when},`;
-      if (needed !== undefined && told.length > 0) {
-        const some = needed === hosts ? many : `${needed} of ${least}${many}`;
-        return `with ${some} ${are} (${firstListed(told, needed)})${first} ${who} would fit`;
-      }
-      if (host === undefined)
-        return `with ${instances === undefined ? least : ''}${many} ${are}${first} ${who} would fit`;
-      return `with ${host}, which is ${state}${when}, ${who} would fit${inAll}`;
-    }
+    case 'host-state':
+      return backWords(who, advice, till);
     case 'cell-state':
       return `if cell ${about} were back in service, ${fits}`;
     case 'without-instance-group':
