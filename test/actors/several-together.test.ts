@@ -272,8 +272,16 @@ test('scheduler - room that advice counts takes a bounded effort in all', () => 
   const view = viewOf({ host: 'h1' }, { host: 'h2' });
   const spec = inAffinity([1, 2].map((VCPU) => ({ name: `g${VCPU}`, resources: { VCPU } })));
   const trees = ['p-h1', 'p-h2'].map((root) => treeOf(view, root));
+  const known = {
+    membersAllowed: () => Number.POSITIVE_INFINITY,
+    instancesAllowed: () => Number.POSITIVE_INFINITY,
+    limits: [],
+    limitersOn: () => [],
+    group: { hasMembers: false },
+    mustStay: () => false,
+  };
   const counted = (looksLeft: number) => {
-    const adviser = newAdviser(spec, 2);
+    const adviser = newAdviser(spec, 2, known);
     adviser.looksLeft = looksLeft;
     const steps = roomOf(adviser, spec, trees);
     let step = steps.next();

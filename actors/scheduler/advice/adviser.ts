@@ -50,16 +50,7 @@ type Known = Pick<
   'membersAllowed' | 'instancesAllowed' | 'limits' | 'limitersOn' | 'letBy' | 'silencedOn' | 'group' | 'mustStay'
 >;
 
-const NOTHING_KNOWN: Known = {
-  membersAllowed: () => Number.POSITIVE_INFINITY,
-  instancesAllowed: () => Number.POSITIVE_INFINITY,
-  limits: [],
-  limitersOn: () => [],
-  group: { hasMembers: false },
-  mustStay: () => false,
-};
-
-export function newAdviser(spec: RequestSpec, count: number, known = NOTHING_KNOWN): Adviser {
+export function newAdviser(spec: RequestSpec, count: number, known: Known): Adviser {
   const found = {
     rooms: new Map(),
     amounts: new Map(),
