@@ -111,15 +111,15 @@ export function accessOf({ creds, tlsca, tlscert, tlskey }: AccessFlags): Pick<N
     ...(tlskey === undefined ? {} : { keyFile: tlskey }),
   };
   return {
-    ...(creds === undefined ? {} : { credentials: textOf('creds', creds) }),
+    ...(creds === undefined ? {} : { credentials: credentialsIn(creds) }),
     ...(Object.keys(tls).length === 0 ? {} : { tls }),
   };
 }
 
-function textOf(flag: string, file: string): string {
+function credentialsIn(file: string): string {
   try {
     return readFileSync(file, 'utf8');
   } catch (cause) {
-    throw new CellwrightError('bad-option', `--${flag} '${file}': ${messageOf(cause)}`, { field: flag, cause });
+    throw new CellwrightError('bad-option', `--creds '${file}': ${messageOf(cause)}`, { field: 'creds', cause });
   }
 }
