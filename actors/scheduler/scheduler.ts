@@ -178,8 +178,6 @@ export function scheduler(options: SchedulerOptions): Actor<SchedulerState, Sche
         hostsChanged(work, message);
         return lookAgain(work);
       case 'providers':
-        pageCame(work, message);
-        return lookAgain(work);
       case 'hosts':
         pageCame(work, message);
         return lookAgain(work);
