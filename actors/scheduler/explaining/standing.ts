@@ -75,12 +75,8 @@ export function refusedByRank(fleet: Fleet, request: Request, count = 1): Counte
   // Of each reason this looks at one host again.
   return counted.map(({ nearest, ...reason }) => {
     if (nearest === undefined) return { ...reason, nearest };
-    const { short = nearest.short } = shortForAll(
-      { ...reason, short: nearest.short },
-      spec,
-      treeOf(view, nearest.root),
-      together,
-    );
+    const lacking = { ...reason, short: nearest.short };
+    const { short } = shortForAll(lacking, spec, treeOf(view, nearest.root), together);
     return { ...reason, nearest: { ...nearest, short } };
   });
 }
