@@ -64,7 +64,7 @@ export function explainedEntry(work: Work, { build }: Entry, view: InstanceView)
   const hostsNotUp = [...hosts]
     .map((host) => state.hosts.get(host ?? ''))
     .filter((host) => host !== undefined)
-    .map((host) => notUp(host as Host, state.service, turn))
+    .map((host) => notUp(host, state.service, turn))
     .filter((host) => host.state !== 'up');
   if (hostsNotUp.length > 0) told.hostsNotUp = hostsNotUp;
   return told;
