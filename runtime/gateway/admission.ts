@@ -5,7 +5,8 @@
 import { AskingWindow, LOST_AFTER_MS } from '../../actors/asking-window.ts';
 import { PassingMap } from '../../actors/passing-map.ts';
 import type { Clock } from '../clock.ts';
-import { CellwrightError, OverloadedError } from '../errors.ts';
+import { OverloadedError } from '../errors.ts';
+import { stopping } from './asking.ts';
 
 /** So many wait at most; more are turned away at once. */
 const MOST_IN_LINE = 100_000;
@@ -124,8 +125,6 @@ export class Admission {
     );
   }
 }
-
-const stopping = () => new CellwrightError('closed', 'the node is stopping', { retryable: true });
 
 function overloaded(conductor: string, retryAfterMs: number): OverloadedError {
   const why = `'${conductor}' has more to do than it can; try again in ${retryAfterMs} ms`;

@@ -221,7 +221,8 @@ export function asking(options: AskingOptions): Asking {
   };
 }
 
-const stopping = () => new CellwrightError('closed', 'the node is stopping', { retryable: true });
+/** What whoever waits, in line or for an answer, is told as the node stops. */
+export const stopping = () => new CellwrightError('closed', 'the node is stopping', { retryable: true });
 
 function unanswered(address: Address, afterMs: number, because: string | undefined): TimeoutError {
   if (because === undefined) return new TimeoutError(`'${address}'`, afterMs);
