@@ -1,8 +1,8 @@
 // Who waits in which order: the requests of a lot by their places, and the lots of a kind by the turns of their projects. All
 // that these orders go by changes here.
 
-import { type Before, putIn, takeOut } from '../in-order.ts';
 import type { Select } from '../messages/scheduler.ts';
+import { type Before, putIn, takeOut } from './in-order.ts';
 import type { Kind, Lot, Parked, Parking } from './state.ts';
 
 /** Of how many projects it is kept when they were served last: one of which that is long ago comes as soon as a new one. */

@@ -4,10 +4,10 @@
 import fc from 'fast-check';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { putIn, takeOut } from '../../actors/in-order.ts';
 import type { Select } from '../../actors/messages/scheduler.ts';
 import type { Filter } from '../../actors/scheduler/filters/filter.ts';
 import { dropFromLine, getInLine, getOutOfLine, noteServedAt } from '../../actors/scheduler/in-line.ts';
+import { putIn, takeOut } from '../../actors/scheduler/in-order.ts';
 import { emptyParking } from '../../actors/scheduler/lots.ts';
 import type { Lot, Parked } from '../../actors/scheduler/state.ts';
 import { seededRandom } from '../../runtime/random.ts';
