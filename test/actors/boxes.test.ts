@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { type Box, Boxes, hostAt, type Measures, slotsIn } from '../../actors/scheduler/ranking/boxes.ts';
-import { Slots } from '../../actors/scheduler/view/slots.ts';
+import { Slots } from '../../actors/scheduler/ranking/slots.ts';
 import { emptyView } from '../../actors/scheduler/view/view.ts';
 import { learnHost } from '../../actors/scheduler/view/view-hosts.ts';
 import { seededRandom } from '../../runtime/random.ts';

@@ -6,7 +6,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { type Among, bestOf, Front } from '../../actors/scheduler/ranking/best-first.ts';
 import { before, emptyHeap, insert, move, remove } from '../../actors/scheduler/ranking/heap.ts';
-import { Slots } from '../../actors/scheduler/view/slots.ts';
+import { Slots } from '../../actors/scheduler/ranking/slots.ts';
 import { emptyView, noteChange } from '../../actors/scheduler/view/view.ts';
 import { learnHost } from '../../actors/scheduler/view/view-hosts.ts';
 import { seededRandom } from '../../runtime/random.ts';

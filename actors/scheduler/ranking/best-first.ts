@@ -1,10 +1,10 @@
 // The best hosts of several heaps and boxes, best first, as if they stood in one list: without changing any, and with a look
 // at few of the others. And the first few of all hosts, kept from one choice to the next.
 
-import type { Slots } from '../view/slots.ts';
 import type { Box } from './boxes.ts';
 import { type Member, mostIn, NO_ROOM, weightIn } from './family-numbers.ts';
 import { comesBefore, type Heap, type Order } from './heap.ts';
+import type { Slots } from './slots.ts';
 
 /** Hosts to choose from. */
 export interface Among {

@@ -4,7 +4,7 @@
 // Where many have gone to other boxes since they were divided, which was done by what they were like at that time, they are
 // divided anew.
 
-import type { Slots } from '../view/slots.ts';
+import type { Slots } from './slots.ts';
 
 /** What counts of hosts, each by slot. */
 export interface Measures {

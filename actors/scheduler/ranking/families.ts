@@ -10,7 +10,6 @@ import type { Refusal } from '../../messages/placement.ts';
 import { asksOfRoot, unmet, unmetByRoot } from '../../placement/conditions.ts';
 import type { Provider } from '../../placement/providers.ts';
 import { type Asked, refusedBy } from '../filters/filter.ts';
-import type { Slots } from '../view/slots.ts';
 import { changesEnd, treeOf, type View } from '../view/view.ts';
 import { factsOf, lookAgainAfter } from '../view/view-hosts.ts';
 import { classOfFree } from '../weighers/free.ts';
@@ -29,6 +28,7 @@ import type { Obstacle } from './census.ts';
 import { FamilyHosts, KIND } from './family-hosts.ts';
 import { lookAgainFor } from './judging.ts';
 import { Moves, type Numbers } from './moves.ts';
+import type { Slots } from './slots.ts';
 import { Unseen } from './unseen.ts';
 
 /** Weighers that say the same whatever amounts are asked where none of the children serves. */

@@ -3,10 +3,10 @@
 // what they lack, since a request may find them short of a class first; and which are left that each member looks at itself.
 
 import { isShardSilent } from '../view/silence.ts';
-import type { Slots } from '../view/slots.ts';
 import type { View } from '../view/view.ts';
 import { type Box, Boxes, type Measures } from './boxes.ts';
 import { type Obstacle, reasonKey } from './census.ts';
+import type { Slots } from './slots.ts';
 import { type Hearing, Stands } from './stands.ts';
 
 /** What is known of a host. */

@@ -9,12 +9,12 @@ import { ALWAYS } from '../filters/always.ts';
 import { type Asked, type Filter, filtersFor } from '../filters/filter.ts';
 import { type Request, rankedPart } from '../request.ts';
 import { isPlain } from '../request-parts.ts';
-import { EachOnce, Slots } from '../view/slots.ts';
 import type { View } from '../view/view.ts';
 import { preferredCell } from '../weighers/preferred-cell.ts';
 import { type Overrides, preferenceOf, type Weigher, weighersFor } from '../weighers/weigher.ts';
 import { type Family, familyKeyOf, newFamily, tellsOfAll } from './families.ts';
 import { type RankedBy, type Searched, Shape } from './shape.ts';
+import { EachOnce, Slots } from './slots.ts';
 import { catchUp } from './weighing.ts';
 
 /** How many shapes are kept ranked; the one used longest ago goes first. */

@@ -3,10 +3,10 @@
 // on the hosts that are left; one that was counted in vain stands here no more until it changes.
 
 import type { RequestSpec } from '../../messages/common.ts';
-import type { Slots } from '../view/slots.ts';
 import { changesEnd, type View } from '../view/view.ts';
 import { KIND } from './family-hosts.ts';
 import { LACKS_NOTHING, lackOn, type Member, memberOf } from './family-numbers.ts';
+import type { Slots } from './slots.ts';
 import { HEARINGS, Stands } from './stands.ts';
 import { Tally } from './tally.ts';
 

@@ -5,10 +5,10 @@
 // host that changes.
 
 import { isShardSilent } from '../view/silence.ts';
-import type { Slots } from '../view/slots.ts';
 import type { View } from '../view/view.ts';
 import { type Obstacle, type Reason, reasonKey, reasonOf } from './census.ts';
 import { emptyHeap, type Heap, insert, move, type Order, remove } from './heap.ts';
+import type { Slots } from './slots.ts';
 
 /** Hosts whose placement shard was heard lately, and those whose shard is silent. */
 export const HEARINGS = ['heard', 'silent'] as const;

@@ -3,7 +3,6 @@
 
 import { effort } from '../../fitting/effort.ts';
 import type { ServerPreference } from '../../fitting/offer.ts';
-import type { EachOnce, Slots } from '../view/slots.ts';
 import { changesEnd, type View } from '../view/view.ts';
 import { lookAgainAfter } from '../view/view-hosts.ts';
 import { changeOf, type Overrides, weightOf } from '../weighers/weigher.ts';
@@ -11,6 +10,7 @@ import { type Family, keepUp } from './families.ts';
 import { KIND } from './family-hosts.ts';
 import { HARD_TO_TELL, judge } from './judging.ts';
 import type { Shape } from './shape.ts';
+import type { EachOnce, Slots } from './slots.ts';
 import { Unseen } from './unseen.ts';
 
 /** What of a fleet hosts are weighed by. */

@@ -2,7 +2,7 @@
 // objects and maps of so many would cost a hundred bytes each, and a wait for memory whenever one is looked at.
 
 import { fnv1a } from '../../routing.ts';
-import { changesEnd, type View } from './view.ts';
+import { changesEnd, type View } from '../view/view.ts';
 
 /** So many more slots than there are hosts may be those of hosts that are gone. */
 const SPARE = 1_024;
