@@ -11,11 +11,11 @@ import { addHolder, dropHolder } from '../holders.ts';
 import { install } from '../indexes.ts';
 import { adjustUse, inUse, makeProvider, type Provider } from '../providers.ts';
 import type { ApiRecord, ConsumerRecord } from '../records.ts';
-import { renameClass } from '../rename-class.ts';
 import type { PlacementState } from '../state.ts';
 import { tally } from '../tallies.ts';
 import { countTenant, countTenants } from '../tenants.ts';
 import { graft, moveSubtree, plant, treeOf, uproot } from '../trees.ts';
+import { renameClass } from './rename-class.ts';
 
 export function applyApiRecord(state: PlacementState, record: ApiRecord): void {
   const { catalog } = state;

@@ -1,10 +1,10 @@
 // Gives a custom resource class another name, wherever it is: old callers of the Placement API may do that.
 
-import type { Allocation } from '../../machines/instance-build.ts';
-import { install } from './indexes.ts';
-import { countsOf, makeProvider } from './providers.ts';
-import type { PlacementState } from './state.ts';
-import { renameInTallies } from './tallies.ts';
+import type { Allocation } from '../../../machines/instance-build.ts';
+import { install } from '../indexes.ts';
+import { countsOf, makeProvider } from '../providers.ts';
+import type { PlacementState } from '../state.ts';
+import { renameInTallies } from '../tallies.ts';
 
 export function renameClass(state: PlacementState, name: string, to: string): void {
   const { catalog, providers, consumers, untold } = state;
