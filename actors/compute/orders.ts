@@ -112,7 +112,7 @@ export function buildsOf({ jobs, outcomes }: ComputeState, key: string): number 
   return jobs.get(key)?.builds ?? outcomes.get(key)?.builds ?? 0;
 }
 
-export function remember(work: Work, key: string, outcome: Outcome): void {
+function remember(work: Work, key: string, outcome: Outcome): void {
   const { outcomes } = work.state;
   const builds = buildsOf(work.state, key);
   outcomes.delete(key);

@@ -119,7 +119,7 @@ export function conflictWords({ instanceGroup }: RequestSpec, other: string): st
   return groupRuleWords({ group: nameOf(group), rule: other, asked: ruleOf(group) });
 }
 
-export const groupRuleWords = ({ group, rule, asked }: GroupRule): string =>
+const groupRuleWords = ({ group, rule, asked }: GroupRule): string =>
   `instance group '${group}' has the rule '${rule}', not '${asked}'`;
 
 /** Of a request that other things stand in the way of, too. */
