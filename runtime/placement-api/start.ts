@@ -48,7 +48,6 @@ export interface PlacementApiOptions {
   readonly timeoutMs?: number;
   /** Gives up connecting, and starting a server. */
   readonly signal?: AbortSignal;
-  readonly clock?: Clock;
   readonly logger?: Logger;
 }
 
@@ -61,7 +60,7 @@ const DEFAULT_TIMEOUT_MS = 10_000;
  * shards there are; what connecting to NATS or starting a server throws.
  */
 export async function startPlacementApi(options: PlacementApiOptions): Promise<PlacementServer> {
-  const clock = options.clock ?? systemClock();
+  const clock = systemClock();
   const logger = unfailingLogger(options.logger);
   const onError = (error: unknown, what: string) => logger.warn({ what, error: messageOf(error) }, messageOf(error));
   const name = `placement-api-${randomBytes(6).toString('hex')}`;
