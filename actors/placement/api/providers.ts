@@ -10,7 +10,7 @@ import type { PlacementState } from '../state.ts';
 import { hasChildren, subtreeOf } from '../trees.ts';
 import { staleness, unknownClass } from './checks.ts';
 import { providerView } from './reads.ts';
-import { type Decision, decline, noProvider, noTrait, refused } from './refusals.ts';
+import { type Decision, decline, noParent, noProvider, noTrait, refused } from './refusals.ts';
 
 type Decided = Decision<ApiRecord>;
 
@@ -130,10 +130,6 @@ export function putAggregates(state: PlacementState, asked: ApiMessage<'aggregat
 function reservedFits(inventory: ApiInventory, allReserved: boolean): boolean {
   const capacity = Math.trunc(capacityOf(inventory));
   return allReserved ? capacity >= 0 : capacity > 0;
-}
-
-function noParent(parent: string) {
-  return refused('no-parent', `there is no provider '${parent}' to be the parent`, { provider: parent });
 }
 
 function duplicateName(name: string) {

@@ -14,6 +14,10 @@ export function noProvider(id: string): { readonly refused: ApiRefusal } {
   return refused('no-provider', `there is no provider '${id}'`, { provider: id });
 }
 
+export function noParent(parent: string): { readonly refused: ApiRefusal } {
+  return refused('no-parent', `there is no provider '${parent}' to be the parent`, { provider: parent });
+}
+
 export function noClass(name: string): { readonly refused: ApiRefusal } {
   return refused('no-class', `there is no resource class '${name}'`, { subject: name });
 }

@@ -3,7 +3,7 @@
 import type { ApiMessage, MovingProvider, PlacementApiMessage } from '../../../actors/messages/placement-api.ts';
 import type { Part } from '../../../actors/messages/transactions.ts';
 import type { ProviderSummary, ProviderView } from '../../../actors/placement/api/reads.ts';
-import { noProvider, refused } from '../../../actors/placement/api/refusals.ts';
+import { noParent, noProvider, refused } from '../../../actors/placement/api/refusals.ts';
 import { placementShardOf } from '../../../actors/routing.ts';
 import type { Outcome, Shards } from './asking.ts';
 import type { Places } from './locating.ts';
@@ -55,9 +55,6 @@ export function providersOf(shards: Shards, places: Places, names: Names): Provi
       parent === null ? null : await places.askAt<ProviderView>(parent, { type: 'provider-show', id: parent });
     return { ok: { id, name, parent, root: above?.ok?.root ?? parent ?? id, generation: 0, changedAt: 0 } };
   }
-
-  const noParent = (parent: string) =>
-    refused('no-parent', `there is no provider '${parent}' to be the parent`, { provider: parent });
 
   return {
     async create(asked) {
