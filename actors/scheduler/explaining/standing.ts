@@ -91,21 +91,20 @@ type Nearest = NonNullable<RefusedHosts['nearest']> & { readonly [NEAR]?: NearHo
  * @param unasked Filters that hosts were not asked by: one that they refuse came near to nothing.
  */
 export function refusedHosts(view: View, reasons: readonly Counted[], unasked: readonly Asked[] = []): RefusedHosts[] {
-  const mayServe = (host: ViewHost, root: string) =>
-    unasked.length === 0 || refusedBy(unasked, factsOf(view, host, treeOf(view, root))) === null;
-  return reasons.map(({ code, about, message, hosts, nearest }) => {
-    const more = nearest?.lacksMore === true ? { lacksMore: true as const } : {};
-    const named = nearest === undefined ? undefined : view.hosts.get(nearest.root);
-    const near = named !== undefined && mayServe(named, nearest?.root ?? '') ? named : undefined;
-    return {
-      code,
-      ...present({ about, message }),
-      hosts,
-      ...(near === undefined || nearest === undefined
-        ? {}
-        : { nearest: { cell: near.cell, host: near.host, short: nearest.short, ...more, [NEAR]: nearest } }),
-    };
-  });
+  const mayServe = (host: ViewHost) =>
+    unasked.length === 0 || refusedBy(unasked, factsOf(view, host, treeOf(view, host.root))) === null;
+  const told = (nearest: NearHost): { nearest?: Nearest } => {
+    const near = view.hosts.get(nearest.root);
+    if (near === undefined || !mayServe(near)) return {};
+    const more = nearest.lacksMore === true ? { lacksMore: true as const } : {};
+    return { nearest: { cell: near.cell, host: near.host, short: nearest.short, ...more, [NEAR]: nearest } };
+  };
+  return reasons.map(({ code, about, message, hosts, nearest }) => ({
+    code,
+    ...present({ about, message }),
+    hosts,
+    ...(nearest === undefined ? {} : told(nearest)),
+  }));
 }
 
 /**
