@@ -8,7 +8,7 @@ import type { Claim, Refusal } from '../messages/placement.ts';
 import type { Consumers } from './consumers.ts';
 import { type Groups, refusalOfGroup } from './groups.ts';
 import { refusalOf } from './inventory.ts';
-import type { Provider, Providers } from './providers.ts';
+import { type Provider, type Providers, rootServing } from './providers.ts';
 import { isSubtree } from './subtree.ts';
 import { refusalOfTenants } from './tenants.ts';
 import { outsideWords } from './tree-conditions.ts';
@@ -23,7 +23,7 @@ export function refusalOfClaim(
   return (
     outsideOneTree(allocations, providers) ??
     notAsRequested(allocations, spec) ??
-    (asksOfRoot(spec) ? unmetByRoot(spec, rootOf(allocations, providers)) : null) ??
+    (asksOfRoot(spec) ? unmetByRoot(spec, rootServing(allocations, providers) as Provider) : null) ??
     unmetGroup(allocations, spec, providers) ??
     notIsolated(allocations, spec) ??
     notOneSubtree(allocations, spec, providers) ??
@@ -77,10 +77,6 @@ function unserved(group: ResourceGroup, what: string): Refusal {
   return { code: 'does-not-serve-request', message: `group '${group.name}' ${what}` };
 }
 
-function rootOf(allocations: readonly Allocation[], providers: Providers): Provider {
-  return providers.get(providers.get(allocations[0]?.provider ?? '')?.root ?? '') as Provider;
-}
-
 export function asksOfRoot({ rootRequired, rootForbidden }: RequestSpec): boolean {
   return rootRequired !== undefined || rootForbidden !== undefined;
 }
@@ -92,7 +88,7 @@ export function unmetByRoot({ rootRequired, rootForbidden }: RequestSpec, root: 
 }
 
 function unmetGroup(allocations: readonly Allocation[], spec: RequestSpec, providers: Providers): Refusal | null {
-  const root = rootOf(allocations, providers);
+  const root = rootServing(allocations, providers) as Provider;
   for (const group of spec.groups) {
     if (!hasConditions(group)) continue;
     const serving: Provider[] = [];
@@ -167,7 +163,7 @@ function notIsolated(allocations: readonly Allocation[], spec: RequestSpec): Ref
 
 function notOneSubtree(allocations: readonly Allocation[], spec: RequestSpec, providers: Providers): Refusal | null {
   if (spec.sameSubtree === undefined) return null;
-  const root = rootOf(allocations, providers);
+  const root = rootServing(allocations, providers) as Provider;
   for (const names of spec.sameSubtree) {
     const serving: Provider[] = [];
     for (const name of names) {

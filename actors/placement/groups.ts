@@ -8,7 +8,7 @@ import type { InstanceGroup, RequestSpec } from '../messages/common.ts';
 import type { Claim, GroupKnown, Refusal } from '../messages/placement.ts';
 import type { Consumer, Consumers, Identity } from './consumers.ts';
 import { fits } from './inventory.ts';
-import { noteQuietly, type Provider, type Providers } from './providers.ts';
+import { noteQuietly, type Provider, type Providers, rootOf, rootServing } from './providers.ts';
 import { SHARES_VIA_AGGREGATE } from './standard-traits.ts';
 
 interface Group {
@@ -83,7 +83,7 @@ export function placeOf(
   let home: string | null = null;
   for (const { attempt, allocations } of held) {
     for (const { provider } of allocations) {
-      const root = providers.get(providers.get(provider)?.root ?? '');
+      const root = rootOf(provider, providers);
       // What is shared by many hosts is none of them; only callers of the Placement API take of it.
       if (root === undefined || root.traits.has(SHARES_VIA_AGGREGATE)) continue;
       if (!roots.includes(root.spec.id)) roots.push(root.spec.id);
@@ -157,7 +157,7 @@ export function refusalOfGroup(
   if (asked === undefined || group === undefined) return null;
   const place = groups.places.get(consumer);
   const mine = place?.group === asked.id ? place : undefined;
-  const provider = providers.get(providers.get(allocations[0]?.provider ?? '')?.root ?? '') as Provider;
+  const provider = rootServing(allocations, providers) as Provider;
   const { id: root, name } = provider.spec;
   const which = `instance group '${nameOf(asked)}'`;
   if (ruleOf(asked) !== ruleOf(group.rule)) {

@@ -1,5 +1,6 @@
 // Resource providers in trees: a host, and in it its GPUs or NUMA nodes. Each counts its changes in a generation.
 
+import type { Allocation } from '../../machines/instance-build.ts';
 import type { Inventory, ProviderSpec, ProviderState, ProviderUsage } from '../messages/placement.ts';
 import { isSame } from '../same.ts';
 import { Table } from '../table.ts';
@@ -43,6 +44,17 @@ export type Providers = Table<Provider>;
 
 export function noProviders(): Providers {
   return new Table(storeProvider);
+}
+
+/** The root of the tree that a provider is in. */
+export function rootOf(id: string, providers: Providers): Provider | undefined {
+  const provider = providers.get(id);
+  return provider === undefined || provider.root === id ? provider : providers.get(provider.root);
+}
+
+/** The root of the one tree that allocations are of. */
+export function rootServing([first]: readonly Allocation[], providers: Providers): Provider | undefined {
+  return first === undefined ? undefined : rootOf(first.provider, providers);
 }
 
 export interface StoredProvider {

@@ -6,7 +6,7 @@ import { howMany } from '../count-words.ts';
 import type { Claim, Refusal } from '../messages/placement.ts';
 import { OF_NO_BUILD } from '../messages/placement.ts';
 import type { Consumers, Held } from './consumers.ts';
-import { noteQuietly, type Provider, type Providers } from './providers.ts';
+import { noteQuietly, type Provider, type Providers, rootOf, rootServing } from './providers.ts';
 
 /**
  * Counts an attempt on the trees of which it holds something (1), or no longer (-1), whose use of providers is counted
@@ -31,11 +31,6 @@ function rootsOf({ attempt, allocations }: Held, providers: Providers): readonly
   return roots;
 }
 
-function rootOf(id: string, providers: Providers): Provider | undefined {
-  const provider = providers.get(id);
-  return provider === undefined || provider.root === id ? provider : providers.get(provider.root);
-}
-
 /** Counts anew, after a tree has become part of another. */
 export function countTenants({ holding }: Consumers, providers: Providers, changed: Set<string>): void {
   const counts = new Map<Provider, number>();
@@ -56,7 +51,7 @@ export function refusalOfTenants(
   { providers, consumers }: { readonly providers: Providers; readonly consumers: Consumers },
 ): Refusal | null {
   if (maxInstances === undefined) return null;
-  const root = rootOf(allocations[0]?.provider ?? '', providers);
+  const root = rootServing(allocations, providers);
   if (root === undefined) return null;
   const own = (consumers.holding.get(consumer)?.held ?? []).filter(
     ({ attempt, allocations: held }) =>

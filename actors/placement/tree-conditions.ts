@@ -5,7 +5,7 @@ import { shortened } from '../count-words.ts';
 import type { TreeConditions } from '../messages/common.ts';
 import type { Claim, Refusal } from '../messages/placement.ts';
 import type { Consumers, Held } from './consumers.ts';
-import type { Provider, Providers } from './providers.ts';
+import { type Provider, type Providers, rootServing } from './providers.ts';
 
 /** The first condition on the tree that does not hold, or null. */
 export function refusalOfTree(
@@ -14,7 +14,7 @@ export function refusalOfTree(
   consumers: Consumers,
 ): Refusal | null {
   if (tree === undefined) return null;
-  const root = providers.get(providers.get(allocations[0]?.provider ?? '')?.root ?? '');
+  const root = rootServing(allocations, providers);
   if (root === undefined) return null;
   return (
     outsideAggregates(tree, root) ??
