@@ -37,7 +37,8 @@ import { isToken, type Subjects } from './subjects.ts';
 
 /**
  * Every call may also fail with `timeout`, `no-responders` (nobody serves the API), `no-owner` (nobody serves an actor that
- * it needs) or `overloaded`, all of which may be tried again; and with `closed`, once the connection is.
+ * it needs) or `overloaded`, all of which may be tried again; with `unencodable` and the field, if a request has what no
+ * message can carry, such as NaN or a Map; and with `closed`, once the connection is.
  */
 export interface Client {
   /**
@@ -134,10 +135,11 @@ const checkWaiting = checkOfOptions({ timeoutMs: Type.Unknown() }, 'the options 
 /** How long to wait at most before a host that others have just set is set again, ms. */
 const SET_AGAIN_WITHIN_MS = 100;
 const ENDED = new Set(['active', 'failed', 'lost', 'deleted']);
-/** What is known of a build that has not ended in time. */
-function notEnded(id: string, view: InstanceView | undefined, afterMs: number): string | undefined {
-  if (view === undefined) return undefined;
-  const { state, cell, host } = view;
+/** What is known of a build that has not ended in time: how it stands, or why that is not known. */
+function notEnded(id: string, seen: InstanceView | CellwrightError, afterMs: number): string {
+  if (seen instanceof CellwrightError)
+    return `whether '${id}' had ended after ${afterMs} ms is not known: ${seen.message}`;
+  const { state, cell, host } = seen;
   const where = host === undefined ? '' : ` on ${cell}/${host}`;
   return `'${id}' had not ended after ${afterMs} ms: it is ${state}${where}`;
 }
@@ -171,10 +173,6 @@ export function clientOf(options: ClientOptions): Client {
     throw errorFrom(body.error);
   }
 
-  function timedOut(subject: string, isNobodyThere: boolean): TimeoutError {
-    return new TimeoutError(`'${subject}'${isNobodyThere ? ', which nobody serves now,' : ''}`, timeoutMs);
-  }
-
   /**
    * Whoever took the request may have died with it: it is made again. It may be, for every one names what it is about;
    * and what the first is answered late, as that nobody owns an actor now, is as good an answer.
@@ -203,7 +201,8 @@ export function clientOf(options: ClientOptions): Client {
                 isNobodyThere = true;
                 return;
               }
-              reject(error instanceof TimeoutError ? timedOut(subject, isNobodyThere) : error);
+              const whom = `'${subject}'${isNobodyThere ? ', which nobody serves now,' : ''}`;
+              reject(error instanceof TimeoutError ? new TimeoutError(whom, Math.ceil(leftMs)) : error);
             },
           );
           again = clock.after(againMs, ask);
@@ -286,13 +285,13 @@ export function clientOf(options: ClientOptions): Client {
           };
         });
         const lookMs = Math.min(timeoutMs, Math.max(LAST_LOOK_MS, leftMs()));
-        const view = await call<InstanceView>('show', { id }, lookMs).catch(unlessItMayPass);
-        if (view !== undefined && ENDED.has(view.state)) {
+        const seen = await call<InstanceView>('show', { id }, lookMs).catch(whatMayPass);
+        if (!(seen instanceof CellwrightError) && ENDED.has(seen.state)) {
           nudge();
-          return view;
+          return seen;
         }
         if (clock.monotonic() >= deadline)
-          throw new TimeoutError(`the build of '${id}'`, limitMs, notEnded(id, view, limitMs));
+          throw new TimeoutError(`the build of '${id}'`, limitMs, notEnded(id, seen, limitMs));
         await nudged;
       }
     } finally {
@@ -322,6 +321,7 @@ export function clientOf(options: ClientOptions): Client {
 }
 
 /** What may pass does not end a wait that goes on: it is looked at again. @throws What no waiting mends. */
-function unlessItMayPass(error: unknown): undefined {
-  if (!mayPass(error)) throw error;
+function whatMayPass(error: unknown): CellwrightError {
+  if (error instanceof CellwrightError && mayPass(error)) return error;
+  throw error;
 }

@@ -50,7 +50,7 @@ export interface Node {
   /**
    * Stops the roles, then the connection and a managed server. What this node owns is handed over to nodes that stand
    * by, each within some tens of milliseconds; without any, builds under way are taken up again by whoever opens the
-   * same journals.
+   * same journals. A driver that does not close is waited for 10 s, and a server that does not answer half a minute at most.
    */
   stop(): Promise<void>;
 }
