@@ -210,6 +210,8 @@ export function keeperOf(options: KeeperOptions): Keeper {
       tell({ type: 'OPENED' });
       if (tenure?.holds() === false) tell({ type: 'STALE' });
     } catch (error) {
+      // What a stop has broken off is no fault of the journal; whoever waits for the start is told all the same.
+      if (snapshot.context.leaving && settle === undefined) return;
       failed(error, 'opening');
     }
   }

@@ -425,6 +425,27 @@ test('keeping - one that is fenced drops everything at once and begins anew', ()
     await until(() => serves(one));
   }));
 
+test('keeping - told to stop while it reads the journal, it says of no fault that the reading is broken off', () =>
+  inRoom(async ({ process, start, until }) => {
+    const [one, two] = [process('one'), process('two')];
+    await start(one);
+    await start(two);
+    let breakOff = () => {};
+    two.opened = new Promise((_, reject) => {
+      breakOff = () => reject(new Error('the journal cannot be read to its end'));
+    });
+    void one.keeper.stop();
+    await until(() => two.tenure !== undefined);
+    let stopped = false;
+    void two.keeper.stop().then(() => {
+      stopped = true;
+    });
+    breakOff();
+    await until(() => stopped);
+    assert.equal(two.duties, ['open', 'drop']);
+    assert.equal(two.errors, []);
+  }));
+
 test('keeping - told to stop in the middle of taking the lease, it leaves it free', () =>
   inRoom(async ({ leases, process, start, until }) => {
     const one = process('one');
