@@ -107,7 +107,8 @@ export interface Client {
    * stands. Out of service it keeps what it has, and builds that already have a host there go on, alternates included; new
    * requests are given none of its hosts, nor of those that join it later. It is set as it stands when this is asked, as a
    * host is.
-   * @throws `no-owner` with the field `cell` when nobody serves that cell now; `outdated` as `host`.
+   * @throws `no-owner` with the field `cell` when nobody serves that cell now; `unknown-version` when an older version
+   * serves it that cannot do this; `outdated` as `host`.
    */
   cell(request: CellRequest): Promise<CellAnswer>;
   /**

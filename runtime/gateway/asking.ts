@@ -27,7 +27,8 @@ export interface Asking {
    * question is put again, but for as long as somebody says that he is at it: every question may be asked twice.
    * @param waitMs How long to wait; default: as long as is usual here.
    * @throws CellwrightError `no-owner` that names the actor when nobody has served it for all that time, TimeoutError
-   * when whoever serves it has not answered; both are worth another try. With the code of an answer that declines.
+   * when whoever serves it has not answered; both are worth another try. `unknown-version` when an older version serves it
+   * that does not know the question. With the code of an answer that declines.
    */
   ask<Type extends GatewayMessage['type']>(
     to: Address,
@@ -104,6 +105,8 @@ export function asking(options: AskingOptions): Asking {
     if (message.type === waiting.type) return waiting.resolve(message);
     if (message.type !== 'declined')
       return waiting.reject(new CellwrightError('bad-answer', `a '${message.type}' came as an answer`));
+    // Its type is the gateway's own, and no caller's fault.
+    if (message.code === 'malformed' && message.field === 'type') return waiting.reject(unknownThere(waiting.to));
     const retryable = message.code === 'overloaded';
     const field = message.field === undefined ? {} : { field: message.field };
     const { retryAfterMs } = message;
@@ -228,6 +231,11 @@ function unanswered(address: Address, afterMs: number, because: string | undefin
   if (because === undefined) return new TimeoutError(`'${address}'`, afterMs);
   const said = `'${address}' did not answer within ${afterMs} ms, as ${because}; the outcome is unknown`;
   return new TimeoutError('', afterMs, said);
+}
+
+function unknownThere(address: Address): CellwrightError {
+  const message = `an older version serves '${address}' and does not know what it is asked; ask again when it is replaced`;
+  return new CellwrightError('unknown-version', message, { retryable: true });
 }
 
 function noOwner(address: Address): CellwrightError {

@@ -271,6 +271,22 @@ function notingAsks() {
   return { asks, outbox };
 }
 
+test('asking - what an older version does not know is no fault of whoever asks, and is worth another try later', async () => {
+  const { ask, serve, done, heard, clock, say } = rig();
+  const own = serve(false);
+  const asked = ask();
+  asked.catch(() => undefined);
+  clock.runUntilIdle({ untilMs: 100 });
+  const reason = 'there is no message of type "show" here';
+  say(own, { type: 'declined', ask: heard[0]?.ask ?? 0, code: 'malformed', field: 'type', reason });
+  const { code, field, retryable, message } = (await failureOf(() => done(asked))) as CellwrightError;
+  assert.equal([code, field, retryable], ['unknown-version', undefined, true]);
+  assert.is(
+    message,
+    "an older version serves 'cell/c1' and does not know what it is asked; ask again when it is replaced",
+  );
+});
+
 test('asking - an answer is heard, though what came along with it is none', async () => {
   const clock = systemClock();
   const bus = memoryServer({ clock }).connect();
