@@ -296,10 +296,7 @@ test('client - who waits for a build waits on while nobody can say how it stands
     clock,
     failureOf(() => client.ended('web', { timeoutMs: 5_000 })),
   );
-  assert.equal(
-    [late.code, late.message],
-    ['timeout', "whether 'web' had ended after 5000 ms is not known: not now"],
-  );
+  assert.equal([late.code, late.message], ['timeout', "whether 'web' had ended after 5000 ms is not known: not now"]);
   assert.is(clock.pending, 0);
 });
 
