@@ -162,7 +162,7 @@ export function leasesOf(
   if (typeof leases === 'object') return guardedLeases(leases, ttlMs * LEASE_TIMEOUT_SHARE, clock);
   const areWithJournals = leases === undefined && (journals === undefined || journals === 'jetstream');
   if (nats === undefined || !(leases === 'jetstream' || areWithJournals)) return undefined;
-  return jetStreamLeases({ bus: nats, subjects, replicas, timeoutMs: ttlMs * LEASE_TIMEOUT_SHARE });
+  return jetStreamLeases({ bus: nats, clock, subjects, replicas, timeoutMs: ttlMs * LEASE_TIMEOUT_SHARE });
 }
 
 export function checkLeaseTtl(ttlMs: number): number {

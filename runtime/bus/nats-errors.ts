@@ -13,6 +13,11 @@ interface ClientError extends Error {
 
 /** What JetStream says of a conditional write whose condition does not hold. */
 export const WRONG_LAST_SEQUENCE = 10071;
+/**
+ * The same of servers from 2.11 on, for a stream with copies: another write of the same key is under way, and may be stored
+ * or not.
+ */
+export const OTHER_WRITE_UNDER_WAY = 10164;
 export const STREAM_NOT_FOUND = 10059;
 /** Of a server that is in no cluster, which it says as if it could pass. */
 const NO_REPLICAS_HERE = 10074;
@@ -62,6 +67,10 @@ export function busError(error: unknown, what: string, timeoutMs = 0): Cellwrigh
     const message = `JetStream refuses ${what}: ${error.api_error.description}`;
     if (error.api_error.err_code === NO_REPLICAS_HERE) {
       return new CellwrightError('jetstream-refused', message, { field: 'replicas', cause: error });
+    }
+    if (error.api_error.err_code === OTHER_WRITE_UNDER_WAY) {
+      const why = `${message}, as another write to it is under way`;
+      return new CellwrightError('jetstream-refused', why, { retryable: true, cause: error });
     }
     // As in HTTP: from 500 on it is the server that cannot, now.
     const retryable = (error.api_error.code ?? 500) >= 500;

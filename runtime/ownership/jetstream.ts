@@ -7,16 +7,20 @@ import {
   busError,
   jetStreamCodeOf,
   lacksJetStream,
+  OTHER_WRITE_UNDER_WAY,
   STREAM_NOT_FOUND,
   WRONG_LAST_SEQUENCE,
 } from '../bus/nats-errors.ts';
+import type { Clock } from '../clock.ts';
 import { decode, encodeJson } from '../codec.ts';
 import { CellwrightError, MalformedError, messageOf } from '../errors.ts';
+import { sleep } from '../pause.ts';
 import type { Subjects } from '../subjects.ts';
 import { checkedLease, type Leases, type SeenLease } from './leases.ts';
 
 export interface JetStreamLeasesOptions {
   readonly bus: NatsBus;
+  readonly clock: Clock;
   readonly subjects: Subjects;
   /** Copies of the bucket in a cluster of servers: 1, 3 or 5; default 1. */
   readonly replicas?: number;
@@ -29,6 +33,8 @@ const HISTORY = 10;
 const MAX_RECORD_BYTES = 4_096;
 /** How long making the bucket may take, ms: a cluster that has just started needs a leader first. */
 const CREATE_TIMEOUT_MS = 5_000;
+/** How often a write is tried while another one is under way, ms. */
+const TRY_EVERY_MS = 50;
 
 type Bucket = Awaited<ReturnType<ReturnType<NatsBus['connection']['jetstream']>['views']['kv']>>;
 interface Stored {
@@ -39,7 +45,7 @@ interface Stored {
 
 /** The leases of a deployment. Their methods throw CellwrightError `no-jetstream` when the account has no JetStream. */
 export function jetStreamLeases(options: JetStreamLeasesOptions): Leases {
-  const { bus, subjects, replicas = 1, timeoutMs } = options;
+  const { bus, clock, subjects, replicas = 1, timeoutMs } = options;
   let opened: Promise<Bucket> | undefined;
 
   async function open(): Promise<Bucket> {
@@ -124,12 +130,17 @@ export function jetStreamLeases(options: JetStreamLeasesOptions): Leases {
     },
     write: (address, record, revision) =>
       using(async (bucket) => {
-        try {
-          // The conditional write of the bucket: with 0 it creates, whatever the name says.
-          return await bucket.put(subjects.leaseKey(address), encodeJson(record), { previousSeq: revision });
-        } catch (error) {
-          if (jetStreamCodeOf(error) === WRONG_LAST_SEQUENCE) return null;
-          throw error;
+        const until = clock.monotonic() + timeoutMs;
+        for (;;) {
+          try {
+            // The conditional write of the bucket: with 0 it creates, whatever the name says.
+            return await bucket.put(subjects.leaseKey(address), encodeJson(record), { previousSeq: revision });
+          } catch (error) {
+            const code = jetStreamCodeOf(error);
+            if (code === WRONG_LAST_SEQUENCE) return null;
+            if (code !== OTHER_WRITE_UNDER_WAY || clock.monotonic() >= until) throw error;
+          }
+          await sleep(clock, TRY_EVERY_MS);
         }
       }),
   };

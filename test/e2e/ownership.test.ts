@@ -43,7 +43,7 @@ async function withOwners(run: (deployment: Deployment, ownership: Ownership) =>
   await withDeployment(async (deployment) => {
     const bus = await connectNats({ servers: deployment.server.url, name: 'looking-on', onError() {} });
     const subjects = subjectsOf();
-    const leases = jetStreamLeases({ bus, subjects, timeoutMs: 2_000 });
+    const leases = jetStreamLeases({ bus, clock: systemClock(), subjects, timeoutMs: 2_000 });
     const ownerOf = async (address: string) => {
       // What is asked of JetStream between two attempts to connect is forgotten by the client.
       await until('the onlooker is connected', () => bus.connected);

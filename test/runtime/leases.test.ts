@@ -40,7 +40,7 @@ async function onServer(run: (server: TestServer, connect: () => Promise<NatsBus
   }
 }
 
-const onBucket = (bus: NatsBus): Leases => jetStreamLeases({ bus, subjects, timeoutMs: 2_000 });
+const onBucket = (bus: NatsBus): Leases => jetStreamLeases({ bus, clock: systemClock(), subjects, timeoutMs: 2_000 });
 
 const unexpected = (what: unknown) => assert.unreachable(JSON.stringify(what));
 
@@ -204,6 +204,36 @@ test('leases in a bucket - an account without JetStream is told so by name', asy
     await bus.close();
     await server.stop();
   }
+});
+
+/** Leases in a bucket whose server answers each write by what stands next, and with the last for ever. */
+function onPlayedBucket(...codes: number[]): { leases: Leases; written: () => number } {
+  let written = 0;
+  const put = async () => {
+    const code = codes[Math.min(written, codes.length - 1)];
+    written += 1;
+    const api_error = { code: 400, err_code: code, description: 'wrong last sequence' };
+    throw Object.assign(new Error(api_error.description), { code: '400', api_error });
+  };
+  const connection = { jetstream: () => ({ views: { kv: async () => ({ put }) } }) };
+  const bus = { connection } as unknown as NatsBus;
+  return { leases: jetStreamLeases({ bus, clock: systemClock(), subjects, timeoutMs: 200 }), written: () => written };
+}
+
+const DECIDED = 10071;
+const OTHER_WRITE_UNDER_WAY = 10164;
+
+test('leases in a bucket - while another write is under way in a cluster, it is waited for which of them is stored', async () => {
+  const { leases, written } = onPlayedBucket(OTHER_WRITE_UNDER_WAY, OTHER_WRITE_UNDER_WAY, DECIDED);
+  assert.is(await leases.write(ADDRESS, by('one'), 0), null);
+  assert.is(written(), 3);
+});
+
+test('leases in a bucket - where a write stays under way that is known as what may pass', async () => {
+  const { leases } = onPlayedBucket(OTHER_WRITE_UNDER_WAY);
+  const { code, retryable, message } = (await failureOf(() => leases.write(ADDRESS, by('one'), 0))) as CellwrightError;
+  assert.equal([code, retryable], ['jetstream-refused', true]);
+  assert.match(message, /bucket cw_leases: wrong last sequence, as another write to it is under way/);
 });
 
 test.run();
