@@ -104,7 +104,7 @@ export function journalWriter(options: WriterOptions): Writer {
   // Nobody hears what is written while JetStream is not ready, and when there is no such stream any more.
   const subscription = bus.subscribe(`${inbox}.*`, acknowledged, { onUnheard: unheard });
 
-  const idOf = (entry: Entry) => `${epoch}-${entry.n}`;
+  const idOf = ({ n: number }: { readonly n: number }) => `${epoch}-${number}`;
 
   function begin(): void {
     silentSince = clock.monotonic();
@@ -155,6 +155,12 @@ export function journalWriter(options: WriterOptions): Writer {
     entry.stored(sequence);
   }
 
+  function sendAfter(sequence: number): void {
+    before = sequence;
+    lastStored = sequence;
+    send();
+  }
+
   function refused(reason: string): void {
     silentSince = clock.monotonic();
     note(reason);
@@ -201,8 +207,10 @@ export function journalWriter(options: WriterOptions): Writer {
     }
     const fault = faultOf(tail, entry);
     if (fault !== null) return breakOff(fault);
-    if (tail?.id === idOf(entry)) stored(tail.sequence);
-    else otherwise();
+    if (tail?.id === idOf(entry)) return stored(tail.sequence);
+    // The one before it was sent again, and stored twice, which servers of 2.9 and newer ones in one cluster do.
+    if (tail?.id === idOf({ n: entry.n - 1 }) && tail.sequence > lastStored) return sendAfter(tail.sequence);
+    otherwise();
   }
 
   /** Why an entry can never follow what stands last, or null. */

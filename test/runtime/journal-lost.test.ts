@@ -152,6 +152,34 @@ test(
   }),
 );
 
+for (const [what, bodyOf] of [
+  ['the same', 4],
+  ['something else', 3],
+] as const) {
+  test(
+    `journal-lost - an entry that the server has stored once more, which says ${what}`,
+    onStage(async ({ bus, streams, process }) => {
+      await written(process());
+      const { config } = await streams.info(STREAM);
+      await streams.update(STREAM, { ...config, duplicate_window: 100_000_000 });
+      const last = await streams.getMessage(STREAM, { seq: 4 });
+      const { data: body } = await streams.getMessage(STREAM, { seq: bodyOf });
+      const headers = { 'Nats-Msg-Id': last.header.get('Nats-Msg-Id') };
+      for (let isStored = false; !isStored; ) {
+        const { data } = await bus.request('cw.cell.c1.journal', body, { timeoutMs: 5_000, headers });
+        isStored = JSON.parse(Buffer.from(data).toString()).duplicate !== true;
+      }
+      assert.is((await streams.info(STREAM)).state.last_seq, 5);
+      const journal = process()<Noted>(OWNER);
+      if (bodyOf !== last.seq) return assert.is((await refusal(() => journal.open())).code, 'journal-lost');
+      assert.equal([...(await journal.open()).records], [{ n: 1 }, { n: 2 }, { n: 3 }]);
+      await append(journal, { n: 4 });
+      const again = await process()<Noted>(OWNER).open();
+      assert.equal([...again.records], [{ n: 1 }, { n: 2 }, { n: 3 }, { n: 4 }]);
+    }),
+  );
+}
+
 test(
   'journal-lost - after a server lost its storage those who had a journal open miss it',
   onStage(async ({ process, replaceServer }) => {

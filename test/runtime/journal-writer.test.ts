@@ -187,6 +187,20 @@ test('journal writer - an entry that is refused though nothing stands in its way
   close();
 });
 
+test('journal writer - where the last entry was stored once more, the next one is sent after that', async () => {
+  const { append, answers, stands, stored, told, expected, broken, close } = played();
+  append();
+  answers(() => ({ seq: 2 }), 10);
+  append();
+  stands({ id: '1-1', sequence: 4 });
+  answers(WRONG_LAST_SEQUENCE, 10);
+  await settle();
+  answers(() => ({ seq: 5 }), 10);
+  assert.is(expected.at(-1), '1-2 after 4');
+  assert.equal([stored, told, broken], [[2, 5], [], []]);
+  close();
+});
+
 test('journal writer - a server that knows an entry and has not stored it is waited for', async () => {
   for (const answer of [
     { seq: 0, duplicate: true },
