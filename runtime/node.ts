@@ -13,6 +13,7 @@ import { checkHeartbeat, checkOptions } from './check-options.ts';
 import { type Client, clientOf } from './client.ts';
 import { checkClock } from './clock-check.ts';
 import { followComingsUp } from './comings-up.ts';
+import { checkCopies } from './copies-check.ts';
 import { checkConductorShards, checkPlacementShards } from './deployment.ts';
 import type { DriverHost } from './drivers/driver-host.ts';
 import { CellwrightError, messageOf, TimeoutError } from './errors.ts';
@@ -238,7 +239,11 @@ export async function startNode(options: NodeOptions): Promise<Node> {
     }
     await bus.flush();
     goOn();
-    if (nats !== undefined && leases !== undefined) clockCheck = checkClock({ bus: nats, subjects, clock, onError });
+    if (nats !== undefined && leases !== undefined) {
+      clockCheck = checkClock({ bus: nats, subjects, clock, onError });
+      // Whatever hinders the question hinders more than that, and is told of there.
+      checkCopies({ bus: nats, subjects, replicas: options.replicas ?? 1, onError }).catch(() => {});
+    }
   }
 
   try {

@@ -4,6 +4,7 @@
 import type { Address } from '../../actors/actor.ts';
 import type { NatsBus } from '../bus/nats.ts';
 import { busError, jetStreamCodeOf, lacksJetStream, STREAM_NOT_FOUND } from '../bus/nats-errors.ts';
+import { fewerReplicas } from '../copies-check.ts';
 import { CellwrightError, messageOf } from '../errors.ts';
 import type { MadeJournals } from './made.ts';
 
@@ -126,8 +127,5 @@ function insistFit(config: StreamConfig, { stream, subject, replicas, onError }:
     throw new CellwrightError('journal-unfit', message);
   }
   if (config.num_replicas >= replicas) return;
-  const message =
-    `journal '${stream}' has ${config.num_replicas} of ${replicas} copies: it was made so; ` +
-    `nats stream edit ${stream} --replicas ${replicas}`;
-  onError(new CellwrightError('fewer-replicas', message));
+  onError(fewerReplicas(`journal '${stream}'`, stream, config, replicas));
 }

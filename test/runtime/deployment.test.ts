@@ -276,6 +276,22 @@ test('deployment - copies that a server alone cannot keep are refused at once, b
   await refusal();
 });
 
+test('deployment - a node that is to have more copies than there are tells of each journal and each bucket', async () => {
+  const { prefix, start } = deployment();
+  await (await start({ roles: ['placement'] })).stop();
+  const told: string[] = [];
+  const logger = pino({ level: 'warn' }, { write: (line) => told.push(line) });
+  const node = await start({ roles: ['placement'], replicas: 3, logger });
+  try {
+    await until('all is told', () => told.length >= 3);
+    const streams = told.map((line) => / has 1 of 3 copies.*nats stream edit (\S+) --replicas 3/.exec(line)?.[1]);
+    const [{ deployment: decided, leases }, journal] = [subjectsOf(prefix), `${prefix}-placement-0-journal`];
+    assert.equal(streams.sort(), [`KV_${decided}`, `KV_${leases}`, journal].sort());
+  } finally {
+    await node.stop();
+  }
+});
+
 test('deployment - where an account is not to have JetStream a number that is named holds, and none is guessed', async () => {
   const config = `accounts {
     with: { jetstream: enabled, users: [{ user: with, password: secret }] }
