@@ -21,6 +21,8 @@ export const OTHER_WRITE_UNDER_WAY = 10164;
 export const STREAM_NOT_FOUND = 10059;
 /** Of a server that is in no cluster, which it says as if it could pass. */
 const NO_REPLICAS_HERE = 10074;
+/** Of a cluster with too few servers for as many copies, which may only be starting. */
+const TOO_FEW_SERVERS = 10005;
 
 /** The code by which JetStream refused; undefined where it did not. */
 export function jetStreamCodeOf(error: unknown): number | undefined {
@@ -67,6 +69,10 @@ export function busError(error: unknown, what: string, timeoutMs = 0): Cellwrigh
     const message = `JetStream refuses ${what}: ${error.api_error.description}`;
     if (error.api_error.err_code === NO_REPLICAS_HERE) {
       return new CellwrightError('jetstream-refused', message, { field: 'replicas', cause: error });
+    }
+    if (error.api_error.err_code === TOO_FEW_SERVERS) {
+      const why = `${message}; a cluster needs as many servers with JetStream, and room there, as 'replicas' says`;
+      return new CellwrightError('jetstream-refused', why, { retryable: true, field: 'replicas', cause: error });
     }
     if (error.api_error.err_code === OTHER_WRITE_UNDER_WAY) {
       const why = `${message}, as another write to it is under way`;
