@@ -28,6 +28,8 @@ export interface Reading {
   readonly entries: Promise<Entry[]>;
   /** What no owner wrote, and is not among the entries; whole when they are there. */
   readonly strays: readonly Range[];
+  /** The id of the entry that was read last. */
+  readonly lastId: string | undefined;
   stop(): void;
 }
 
@@ -170,6 +172,9 @@ export function readStream(options: ReadingOptions): Reading {
     entries: watched(),
     get strays() {
       return strays;
+    },
+    get lastId() {
+      return lastRead?.id;
     },
     stop,
   };

@@ -54,11 +54,19 @@ export function storedIn<R>({ bus, clock, subject, stream, owner, made, turns }:
     }
     const there = await lastThere(last);
     if (there === null) return null;
-    const { entries, strays } = await turns.take(Math.min(bytes, MOST_BYTES_AT_ONCE), signal, async () => {
-      reading = readStream({ bus, clock, stream, first, last: there });
-      return { entries: await reading.entries, strays: reading.strays };
+    const { entries, strays, lastId } = await turns.take(Math.min(bytes, MOST_BYTES_AT_ONCE), signal, async () => {
+      reading = readStream({ bus, clock, stream, first, last: there.seq });
+      return { entries: await reading.entries, strays: reading.strays, lastId: reading.lastId };
     });
     if (strays.length > 0) await refuseStrays(strays);
+    // Any server that has a copy is read, and the one that leads told of the last entry. Where one of 2.9 and a newer one
+    // are in one cluster, a copy may have an entry twice, so that its numbers run ahead and the last ones would be missed.
+    if (there.id !== undefined && lastId !== there.id) {
+      if (await hasGrown(last)) return null;
+      const [here, led] = [lastId, there.id].map((id) => `'${id ?? ''}'`);
+      const why = `entry ${there.seq} of journal '${stream}' is ${here} in one copy and ${led} in that of the server that leads it`;
+      throw new CellwrightError('journal-stalled', `${why}; another copy is tried`, { retryable: true });
+    }
     const recorded = assemble<R>(entries);
     if (!recorded.hasGap) return recorded;
     if (await hasGrown(last)) return null;
@@ -66,22 +74,30 @@ export function storedIn<R>({ bus, clock, subject, stream, owner, made, turns }:
   }
 
   /**
-   * The number of the last entry that stands in the stream. What was removed after it may have been the journal's own,
+   * The last entry that stands in the stream. What was removed after it may have been the journal's own,
    * of which nothing that is left tells, unless it was seen to be strays. (The server is asked for one number after the
    * other: before 2.10 it finds no last one by its subject when the very last was removed.) Null when somebody has
    * written meanwhile.
    */
-  async function lastThere(last: number): Promise<number | null> {
+  async function lastThere(last: number): Promise<{ readonly seq: number; readonly id: string | undefined } | null> {
     const { streams } = await managerOf(bus, stream);
-    const isThere = async (seq: number) => (await whatIsThere(streams.getMessage(stream, { seq }))) !== null;
-    if (await isThere(last)) return last;
+    const at = async (seq: number) => {
+      const message = await whatIsThere(streams.getMessage(stream, { seq }));
+      return message === null ? null : { seq, id: message.header.get('Nats-Msg-Id') };
+    };
+    const standing = await at(last);
+    if (standing !== null) return standing;
     const strays = await made.straysOf(owner);
     const least = Math.max(0, last - MAX_REMOVED - numberOf(strays));
     let there = last - 1;
-    while (there > least && !(await isThere(there))) there -= 1;
+    let entry = there > least ? await at(there) : null;
+    while (there > least && entry === null) {
+      there -= 1;
+      entry = there > least ? await at(there) : null;
+    }
     if (await hasGrown(last)) return null;
     const first = firstUnlike(strays, [there + 1, last]);
-    if (first === null) return there;
+    if (first === null) return { seq: there, id: entry?.id };
     throw lost(
       `ends with entry ${there}, and had entries to ${last}: entry ${first} is gone, which was not seen to be a ` +
         `stray. Restore it; or, if nothing from ${first} to ${last} was the journal's own, say so: ` +

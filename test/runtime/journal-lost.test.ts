@@ -41,7 +41,7 @@ no_auth_user: one
 interface Stage {
   readonly bus: NatsBus;
   /** The journals of one more process. */
-  process(onError?: (error: CellwrightError) => void, replicas?: number): Journals;
+  process(onError?: (error: CellwrightError) => void, replicas?: number, bus?: NatsBus): Journals;
   streams: Awaited<ReturnType<NatsBus['connection']['jetstreamManager']>>['streams'];
   /** Kills the server and starts it again, with other settings, or with nothing left of what it stored. */
   replaceServer(options: { keepsStorage: boolean; meanwhile?: () => void } & NatsServerOptions): Promise<void>;
@@ -65,8 +65,8 @@ function onStage(body: (stage: Stage) => Promise<void>): () => Promise<void> {
       await body({
         bus,
         streams,
-        process(onError = () => {}, replicas = 1) {
-          const journals = jetStreamJournals({ bus, clock, subjects: subjectsOf('cw'), onError, replicas });
+        process(onError = () => {}, replicas = 1, by = bus) {
+          const journals = jetStreamJournals({ bus: by, clock, subjects: subjectsOf('cw'), onError, replicas });
           return <R>(owner: string): Journal<R> => {
             const journal = journals<R>(owner);
             opened.push(journal as Journal<unknown>);
@@ -126,6 +126,23 @@ function withHook(bus: NatsBus, hook: () => Promise<void>): NatsBus {
   });
 }
 
+/** A bus by which the server that leads a stream says that its entries have other numbers than in the copy that is read. */
+function shifted(bus: NatsBus): NatsBus {
+  const { connection } = bus;
+  const jetstreamManager = async () => {
+    const manager = await connection.jetstreamManager();
+    const { streams } = manager;
+    const getMessage: typeof streams.getMessage = (stream, query) =>
+      streams.getMessage(stream, typeof query !== 'number' && 'seq' in query ? { seq: query.seq - 1 } : query);
+    return Object.create(manager, {
+      streams: { value: Object.create(streams, { getMessage: { value: getMessage } }) },
+    });
+  };
+  return Object.create(bus, {
+    connection: { value: Object.create(connection, { jetstreamManager: { value: jetstreamManager } }) },
+  });
+}
+
 const refusal = async (work: () => unknown) => (await failureOf(work)) as CellwrightError;
 
 test(
@@ -149,6 +166,20 @@ test(
     await append(anew, { n: 5 });
     // A process that knows better takes the new stream for what it is.
     assert.is((await refusal(() => here<Noted>(OWNER).open())).code, 'journal-lost');
+  }),
+);
+
+test(
+  'journal-lost - a copy that is read and ends otherwise than that of the server that leads is not taken for the journal',
+  onStage(async ({ bus, process }) => {
+    await written(process());
+    const { code, retryable, message } = await refusal(() => process(undefined, 1, shifted(bus))<Noted>(OWNER).open());
+    assert.equal([code, retryable], ['journal-stalled', true]);
+    assert.match(
+      message,
+      /^entry 4 of journal '.*' is '1-3' in one copy and '1-2' in that of the server that leads it/,
+    );
+    assert.is([...(await process()<Noted>(OWNER).open()).records].length, 3);
   }),
 );
 
