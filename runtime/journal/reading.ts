@@ -28,7 +28,7 @@ export interface Reading {
   readonly entries: Promise<Entry[]>;
   /** What no owner wrote, and is not among the entries; whole when they are there. */
   readonly strays: readonly Range[];
-  /** The id of the entry that was read last. */
+  /** The id of what was read last; empty of a stray that has none. */
   readonly lastId: string | undefined;
   stop(): void;
 }
@@ -61,7 +61,7 @@ export function readStream(options: ReadingOptions): Reading {
   });
   /** What was read last: its number in the stream, and the id of the last entry of an owner. */
   let before: { readonly seq: number; readonly id: EntryId | null } | null = null;
-  /** As it was read, unless it is a stray. */
+  /** As it was read; a stray may have no id. */
   let lastRead: { readonly id: string; readonly data: Uint8Array } | null = null;
   /** With what the last consumer began, where that was not the next entry. */
   let beganWith: number | undefined;
@@ -117,16 +117,15 @@ export function readStream(options: ReadingOptions): Reading {
 
   function take(data: Uint8Array, seq: number, text: string): void {
     const id = entryIdOf(text);
+    const isLikeLast = lastRead?.id === text && Buffer.compare(lastRead.data, data) === 0;
+    lastRead = { id: text, data };
     if (id === null) {
       strays = withStray(strays, seq);
       before = { seq, id: before?.id ?? null };
-      lastRead = null;
       return;
     }
     // Sent again, and stored twice: so do servers of 2.9 and newer ones in one cluster.
-    const isTwice = lastRead?.id === text && Buffer.compare(lastRead.data, data) === 0;
-    lastRead = { id: text, data };
-    if (isTwice) {
+    if (isLikeLast) {
       before = { seq, id };
       return;
     }
