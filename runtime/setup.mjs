@@ -2,10 +2,12 @@
 // Plain JavaScript and Node's own modules only, because it runs before anything is installed.
 
 import { spawnSync } from 'node:child_process';
-import { existsSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
 const OLDEST_NODE = 20;
+/** All that the lock names, in one flat folder, whatever the user has told npm to leave out (also by NODE_ENV). */
+const INSTALL = ['ci', '--include=dev', '--include=optional', '--install-strategy=hoisted'];
 const root = fileURLToPath(new URL('..', import.meta.url));
 
 const major = Number(process.versions.node.split('.')[0]);
@@ -16,7 +18,7 @@ if (major < OLDEST_NODE) {
 const reason = whyInstall();
 if (reason !== null) {
   console.error(`Installing the packages of package-lock.json (${reason}): npm ci`);
-  const { status, error } = npm(['ci']);
+  const { status, error } = npm(INSTALL);
   if (error !== undefined) fail(`npm could not be run: ${error.message}`);
   if (status !== 0) fail("'npm ci' failed; what it said is above.");
 }
@@ -26,16 +28,24 @@ if (reason !== null) {
  * @returns {string | null} null when they are in step
  */
 function whyInstall() {
-  const installedLock = `${root}node_modules/.package-lock.json`;
-  if (!existsSync(installedLock)) return 'node_modules is absent or unfinished';
   const wanted = packagesIn(`${root}package-lock.json`);
-  const installed = packagesIn(installedLock);
+  const installed = packagesInstalled();
+  if (installed === null) return 'node_modules is absent or unfinished';
   for (const [path, { version, optional }] of Object.entries(wanted)) {
     // The entry '' is the project itself; optional packages are there for some platforms only.
     if (path === '' || (optional && !(path in installed))) continue;
     if (installed[path]?.version !== version) return `'${path}' is not at ${version}`;
   }
   return null;
+}
+
+/** Null also when npm was ended while it wrote what it had installed. */
+function packagesInstalled() {
+  try {
+    return packagesIn(`${root}node_modules/.package-lock.json`);
+  } catch {
+    return null;
+  }
 }
 
 /** @returns {Record<string, { version: string, optional?: boolean }>} */
