@@ -3,7 +3,7 @@
 
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { copyFile, mkdir, mkdtemp, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { access, constants, copyFile, mkdir, mkdtemp, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { throwIfAborted } from '../abortable.ts';
@@ -49,7 +49,7 @@ export interface InstallOptions {
  */
 export async function installNatsServer({ log = () => {}, signal }: InstallOptions = {}): Promise<NatsServerBinary> {
   throwIfAborted(signal, INSTALLING);
-  await mkdir(cacheFolder(), { recursive: true });
+  await makeCacheFolder();
   await removeAbandoned();
   const outcomes: string[] = [];
   for (const way of [debianPackage, officialRelease, goInstall, homebrew]) {
@@ -74,10 +74,23 @@ export async function installNatsServer({ log = () => {}, signal }: InstallOptio
     }
   }
   const tries = outcomes.map((outcome) => `  - ${outcome.trim().replaceAll('\n', '\n    ')}`).join('\n');
-  throw new CellwrightError(
+  throw failed(tries);
+}
+
+function failed(why: string): CellwrightError {
+  return new CellwrightError(
     'nats-server-install-failed',
-    `no nats-server could be installed; install one and put it on PATH, or name it in CELLWRIGHT_NATS_SERVER:\n${tries}`,
+    `no nats-server could be installed; install one and put it on PATH, or name it in CELLWRIGHT_NATS_SERVER:\n${why}`,
   );
+}
+
+async function makeCacheFolder(): Promise<void> {
+  try {
+    await mkdir(cacheFolder(), { recursive: true });
+    await access(cacheFolder(), constants.W_OK);
+  } catch (error) {
+    throw failed(`  - the cache folder (XDG_CACHE_HOME chooses another place) cannot be written: ${messageOf(error)}`);
+  }
 }
 
 async function removeAbandoned(): Promise<void> {

@@ -204,6 +204,15 @@ test('install - when every way fails, the error tells how each went', () =>
       ),
   ));
 
+test('install - a cache folder that cannot be written is told of, with what to do', () =>
+  withPrograms({ cache: '' }, async (root) => {
+    const failure = await failureOf(() => installNatsServer());
+    assert.match(failure, /^no nats-server could be installed; .* name it in CELLWRIGHT_NATS_SERVER:\n/);
+    assert.match(failure, /the cache folder \(XDG_CACHE_HOME .*\) cannot be written: /);
+    assert.match(failure, join(root, 'cache/cellwright'));
+    assert.is(await codeOf(() => installNatsServer()), 'nats-server-install-failed');
+  }));
+
 test('install - a release archive whose sum is wrong is refused', () =>
   withPrograms({ 'bin/apt-get': FAILS, 'bin/go': FAILS, 'bin/brew': FAILS }, () =>
     withFetch(
