@@ -51,14 +51,20 @@ export function cacheFolder(): string {
 
 /** The version that the program at `path` reports; `null` when it is missing or no nats-server. */
 export async function versionOf(path: string, signal?: AbortSignal): Promise<string | null> {
+  if (signal?.aborted === true) return null;
   // A program that cannot be started leaves its listener on the signal that it is given: that of the caller may be for life.
   const own = new AbortController();
-  const giveUp = () => own.abort();
-  if (signal?.aborted === true) giveUp();
-  signal?.addEventListener('abort', giveUp);
+  // The signal alone ends it with SIGTERM, which it may not heed, whatever it is.
+  let giveUp = (): void => own.abort();
   try {
-    const options = { timeout: VERSION_TIMEOUT_MS, signal: own.signal };
-    const { stdout } = await promisify(execFile)(path, ['--version'], options);
+    const options = { timeout: VERSION_TIMEOUT_MS, killSignal: 'SIGKILL', signal: own.signal } as const;
+    const asked = promisify(execFile)(path, ['--version'], options);
+    giveUp = () => {
+      own.abort();
+      asked.child.kill('SIGKILL');
+    };
+    signal?.addEventListener('abort', giveUp);
+    const { stdout } = await asked;
     return /^nats-server: v(\S+)/m.exec(stdout)?.[1] ?? null;
   } catch {
     // Absent, not executable, or built for another machine: for the search all the same.

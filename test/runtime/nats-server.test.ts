@@ -110,7 +110,8 @@ test('find - a wrong path in the environment is an error, not a fall-back', () =
 
 test('find - PATH, passing over what does not run', () =>
   withPrograms({ 'bin/nats-server': FAILS, 'more/nats-server': VERSION_SCRIPT('9.3.0') }, async (root) => {
-    process.env.PATH = `${process.env.PATH}:${join(root, 'more')}`;
+    // One of them is no folder.
+    process.env.PATH = `${join(root, 'bin/nats-server')}:${process.env.PATH}:${join(root, 'more')}`;
     const found = await findNatsServer();
     assert.ok(found && found.version !== '');
     assert.is.not(found.path, join(root, 'bin/nats-server'));
@@ -252,6 +253,21 @@ test('find - given up at a signal, while a program does not say what it is', () 
     const starting = codeOf(() => startNatsServer({ signal: giveUp.signal }));
     await until('it is asked', () => pid() !== null);
     giveUp.abort();
+    assert.is(await starting, 'interrupted');
+  }));
+
+test('find - given up, a program that does not say what it is, and heeds no signal, is ended', () =>
+  withPrograms({ 'bin/nats-server': `#!/bin/sh\ntrap '' TERM\n${HANGS}` }, async (root) => {
+    const pid = pidIn(root);
+    const giveUp = new AbortController();
+    const starting = codeOf(() => startNatsServer({ signal: giveUp.signal }));
+    await until('it is asked', () => pid() !== null);
+    giveUp.abort();
+    try {
+      await until('it has ended', () => !isAlive(pid() as number));
+    } finally {
+      if (isAlive(pid() as number)) process.kill(pid() as number, 'SIGKILL');
+    }
     assert.is(await starting, 'interrupted');
   }));
 
