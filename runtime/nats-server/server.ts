@@ -61,7 +61,7 @@ export async function startNatsServer(chosen?: NatsServerOptions): Promise<NatsS
   const log = unfailing(options.log ?? (() => {}));
   const binary = options.binary ?? ((await findNatsServer(signal)) ?? (await installNatsServer({ log, signal }))).path;
   throwIfAborted(signal, STARTING);
-  const runDir = await mkdtemp(join(tmpdir(), 'cellwright-nats-'));
+  const runDir = await temporaryFolder(binary);
   const dataDir = resolve(options.dataDir ?? join(runDir, 'data'));
   const args = await argumentsFor(options, runDir, dataDir);
   // A temporary one nobody else knows of.
@@ -92,6 +92,15 @@ export async function startNatsServer(chosen?: NatsServerOptions): Promise<NatsS
     const lines = server.lastLines.map((line) => `\n  ${line}`).join('');
     const message = `'${binary}' did not start: ${messageOf(error)}${lines}`;
     throw new CellwrightError('nats-server-start-failed', message, { cause: error });
+  }
+}
+
+async function temporaryFolder(binary: string): Promise<string> {
+  try {
+    return await mkdtemp(join(tmpdir(), 'cellwright-nats-'));
+  } catch (cause) {
+    const message = `'${binary}' was not started: no temporary folder (TMPDIR chooses where) can be made: ${messageOf(cause)}`;
+    throw new CellwrightError('nats-server-start-failed', message, { cause });
   }
 }
 

@@ -387,6 +387,17 @@ test('start - a program that cannot be run leaves the data folder to the next', 
   }
 });
 
+test('start - where no temporary folder can be made, the failure says where it was tried', () =>
+  withPrograms({}, async (root) => {
+    process.env.TMPDIR = join(root, 'absent');
+    const failure = await startNatsServer({ binary: 'nats-server' }).catch((error) => error as CellwrightError);
+    assert.ok('code' in failure && failure.code === 'nats-server-start-failed', String(failure));
+    assert.match(
+      failure.message,
+      /no temporary folder \(TMPDIR chooses where\) can be made: .*\/absent\/cellwright-nats-/,
+    );
+  }));
+
 test('start - of several that want a folder whose holder is gone one has it', async () => {
   const dataDir = await mkdtemp(join(tmpdir(), 'cellwright-test-'));
   try {
