@@ -3,7 +3,8 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
-import { relative } from 'node:path';
+import { tmpdir } from 'node:os';
+import { join, relative } from 'node:path';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { argvOf, BUNDLES, ROOT } from './support/programs.ts';
@@ -86,6 +87,22 @@ test('a test that never ends is ended at the deadline', async () => {
   assert.match(output, /no end within 1500 ms/);
   assert.is(lines.at(-1), '0 passed, 1 failed');
   assert.is(code, 1);
+});
+
+test('what a test that is ended had put into the temporary folder is removed', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'cellwright-test-'));
+  try {
+    const env = { ...process.env, TMPDIR: folder };
+    const { output } = await runnerIn(env, '--deadline-ms', '1500', fixture('leaves-a-folder'));
+    const made = /made (\/.*)$/m.exec(output)?.[1];
+    assert.ok(made?.startsWith(folder), output);
+    assert.equal(
+      readdirSync(folder).filter((name) => name.startsWith('cellwright-')),
+      [],
+    );
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
 });
 
 test('no file at all is a failure', async () => {
