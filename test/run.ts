@@ -8,6 +8,7 @@ import { existsSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os';
 import { join, relative, resolve, sep } from 'node:path';
 import { Command } from 'commander';
+import { endWithShell } from '../runtime/cli/end-with-shell.ts';
 import { positiveNumber } from '../runtime/cli/options.ts';
 import { messageOf } from '../runtime/errors.ts';
 import { bundle, newFolder } from './support/bundles.ts';
@@ -225,6 +226,7 @@ async function main(): Promise<void> {
   const { deadlineMs } = command.opts<{ deadlineMs: number }>();
 
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => process.exit(1));
+  endWithShell();
   process.on('exit', () => running.forEach(killGroup));
   ownTemporaryFolder();
 

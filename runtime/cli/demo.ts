@@ -2,6 +2,7 @@
 // a real one, and the end by itself.
 
 import type { Command } from 'commander';
+import { endWithShell } from './end-with-shell.ts';
 import { servers as addresses, wholeNumber } from './options.ts';
 import { type AccessFlags, natsIfNamed, withAccess } from './server-flags.ts';
 
@@ -39,6 +40,7 @@ export function addDemo(program: Command): void {
 }
 
 async function demo(flags: DemoOptions): Promise<void> {
+  endWithShell();
   const { serve = false, cells, hosts, requests, seed, prefix } = flags;
   const [{ generatedWorkload }, { perform }] = await Promise.all([
     import('../workload/generated.ts'),

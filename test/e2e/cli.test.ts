@@ -324,6 +324,30 @@ test('demo - Ctrl-C ends it in order', () =>
     assert.match(demo.err(), /the replay was interrupted/);
   }));
 
+test('demo - ends in order with the shell in which npm runs it, which alone is told when npm is to end', async () => {
+  const script = [process.execPath, ...argvOf('runtime/cli/main.ts'), 'demo', '--serve', '--requests', '20'];
+  const shell = spawn('sh', ['-c', `${script.map((part) => `'${part}'`).join(' ')}; exit $?`], {
+    cwd: ROOT,
+    env: { ...process.env, npm_lifecycle_event: 'start' },
+    detached: true,
+  });
+  let out = '';
+  let err = '';
+  shell.stdout.on('data', (chunk) => (out += chunk));
+  shell.stderr.on('data', (chunk) => (err += chunk));
+  let isOver = false;
+  // Whoever runs in it has the same output.
+  shell.once('close', () => (isOver = true));
+  try {
+    await until('it plays', () => /playing/.test(out));
+    shell.kill('SIGTERM');
+    await until('all is over', () => isOver);
+    assert.match(err, /the replay was interrupted/);
+  } finally {
+    if (!isOver) process.kill(-(shell.pid as number), 'SIGKILL');
+  }
+});
+
 test('node and tap - several processes are one system, and its traffic can be followed', async () => {
   const server = await startTestServer();
   try {
