@@ -19,27 +19,38 @@ export interface NatsServerBinary {
 /** The environment variable that names the nats-server to use, before all other places. */
 const NATS_SERVER_VARIABLE = 'CELLWRIGHT_NATS_SERVER';
 
+/** Older ones do not take our configuration, or lack what leases are kept by. */
+const OLDEST = { major: 2, minor: 8 } as const;
+
 const VERSION_TIMEOUT_MS = 10_000;
 const FINDING = 'finding a NATS server';
 
+/** Why a server of this version cannot be used; null when it can. */
+export function whyTooOld(version: string): string | null {
+  const [major = 0, minor = 0] = version.split('.').map(Number);
+  const isOld = major < OLDEST.major || (major === OLDEST.major && minor < OLDEST.minor);
+  return isOld ? `is of version ${version}, and must be of ${OLDEST.major}.${OLDEST.minor} or newer` : null;
+}
+
 /**
- * The first nats-server that runs, in this order: `CELLWRIGHT_NATS_SERVER`, PATH, the usual folders, the cache.
+ * The first nats-server that runs and is not too old, in this order: `CELLWRIGHT_NATS_SERVER`, PATH, the usual folders, the cache.
  * `null` when there is none.
- * @throws CellwrightError `nats-server-invalid` when `CELLWRIGHT_NATS_SERVER` names something else; `interrupted`.
+ * @throws CellwrightError `nats-server-invalid` when `CELLWRIGHT_NATS_SERVER` names something else, or one that is too old; `interrupted`.
  */
 export async function findNatsServer(signal?: AbortSignal): Promise<NatsServerBinary | null> {
   const named = process.env[NATS_SERVER_VARIABLE];
   if (named !== undefined && named !== '') {
     const version = await versionOf(named, signal);
     throwIfAborted(signal, FINDING);
-    if (version !== null) return { path: named, version };
-    throw new CellwrightError('nats-server-invalid', `${NATS_SERVER_VARIABLE} is '${named}', which is no nats-server`);
+    const why = version === null ? 'is no nats-server' : whyTooOld(version);
+    if (version !== null && why === null) return { path: named, version };
+    throw new CellwrightError('nats-server-invalid', `${NATS_SERVER_VARIABLE} is '${named}', which ${why}`);
   }
   for (const folder of folders()) {
     const path = join(folder, 'nats-server');
     const version = await versionOf(path, signal);
     throwIfAborted(signal, FINDING);
-    if (version !== null) return { path, version };
+    if (version !== null && whyTooOld(version) === null) return { path, version };
   }
   return null;
 }

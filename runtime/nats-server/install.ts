@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { throwIfAborted } from '../abortable.ts';
 import { CellwrightError, messageOf } from '../errors.ts';
-import { cacheFolder, type NatsServerBinary, versionOf } from './find.ts';
+import { cacheFolder, type NatsServerBinary, versionOf, whyTooOld } from './find.ts';
 
 /** The release that is fetched where the system's packages do not decide: by archive and by `go install`. */
 export const PINNED_NATS_SERVER = '2.15.2';
@@ -108,6 +108,8 @@ async function removeAbandoned(): Promise<void> {
 async function moveIntoCache(program: string, work: string): Promise<NatsServerBinary> {
   const version = await versionOf(program);
   if (version === null) throw new Error(`'${program}' does not run here`);
+  const tooOld = whyTooOld(version);
+  if (tooOld !== null) throw new Error(`what it has ${tooOld}`);
   const ready = join(work, 'nats-server.ready');
   await copyFile(program, ready);
   const path = join(cacheFolder(), 'nats-server');

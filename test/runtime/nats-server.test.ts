@@ -108,6 +108,18 @@ test('find - a wrong path in the environment is an error, not a fall-back', () =
     assert.match(await failureOf(findNatsServer), /CELLWRIGHT_NATS_SERVER is '.*absent', which is no nats-server/);
   }));
 
+test('find - one that is too old is passed over, and told of where the environment names it', () =>
+  withPrograms(
+    { 'bin/nats-server': VERSION_SCRIPT('2.7.4'), 'more/nats-server': VERSION_SCRIPT('2.8.0') },
+    async (root) => {
+      const more = join(root, 'more/nats-server');
+      process.env.PATH = `${join(root, 'bin')}:${dirname(more)}`;
+      assert.equal(await findNatsServer(), { path: more, version: '2.8.0' });
+      process.env.CELLWRIGHT_NATS_SERVER = join(root, 'bin/nats-server');
+      assert.match(await failureOf(findNatsServer), /which is of version 2\.7\.4, and must be of 2\.8 or newer$/);
+    },
+  ));
+
 test('find - PATH, passing over what does not run', () =>
   withPrograms({ 'bin/nats-server': FAILS, 'more/nats-server': VERSION_SCRIPT('9.3.0') }, async (root) => {
     // One of them is no folder.
@@ -203,6 +215,18 @@ test('install - when every way fails, the error tells how each went', () =>
           assert.match(failure, /name it in CELLWRIGHT_NATS_SERVER/);
         },
       ),
+  ));
+
+test('install - a package that is too old is passed over', () =>
+  withPrograms({ ...debian(false), 'bin/dpkg-deb': dpkgScript.replace('9.4.0', '1.9.0') }, () =>
+    withFetch(
+      () => new Response('', { status: 404 }),
+      async () => {
+        const failure = await failureOf(installNatsServer);
+        assert.match(failure, /Debian's package: what it has is of version 1\.9\.0, and must be of 2\.8 or newer/);
+        assert.match(failure, /official release .* answered 404/);
+      },
+    ),
   ));
 
 test('install - a cache folder that cannot be written is told of, with what to do', () =>
