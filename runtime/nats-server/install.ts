@@ -178,7 +178,11 @@ function releaseTarget(): string | null {
 async function fetchRelease(file: string, signal: AbortSignal | undefined): Promise<Buffer> {
   const url = `https://github.com/nats-io/nats-server/releases/download/v${PINNED_NATS_SERVER}/${file}`;
   const limit = AbortSignal.timeout(DOWNLOAD_TIMEOUT_MS);
-  const response = await fetch(url, { signal: signal === undefined ? limit : AbortSignal.any([limit, signal]) });
+  const whole = signal === undefined ? limit : AbortSignal.any([limit, signal]);
+  const response = await fetch(url, { signal: whole }).catch((error) => {
+    // It says itself only that it failed.
+    throw new Error(`${url}: ${messageOf(error?.cause ?? error)}`, { cause: error });
+  });
   if (!response.ok) throw new Error(`${url} answered ${response.status}`);
   return Buffer.from(await response.arrayBuffer());
 }

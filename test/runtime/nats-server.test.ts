@@ -238,6 +238,15 @@ test('install - a cache folder that cannot be written is told of, with what to d
     assert.is(await codeOf(() => installNatsServer()), 'nats-server-install-failed');
   }));
 
+test('install - why a release cannot be fetched is told', () =>
+  withPrograms({ 'bin/apt-get': FAILS, 'bin/go': FAILS, 'bin/brew': FAILS }, () =>
+    withFetch(
+      () =>
+        Promise.reject(new TypeError('fetch failed', { cause: new Error('getaddrinfo ENOTFOUND releases') })) as never,
+      async () => assert.match(await failureOf(installNatsServer), /\.tar\.gz: getaddrinfo ENOTFOUND releases/),
+    ),
+  ));
+
 test('install - a release archive whose sum is wrong is refused', () =>
   withPrograms({ 'bin/apt-get': FAILS, 'bin/go': FAILS, 'bin/brew': FAILS }, () =>
     withFetch(
