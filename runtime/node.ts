@@ -51,7 +51,8 @@ export interface Node {
   /**
    * Stops the roles, then the connection and a managed server. What this node owns is handed over to nodes that stand
    * by, each within some tens of milliseconds; without any, builds under way are taken up again by whoever opens the
-   * same journals. A driver that does not close is waited for 10 s, and a server that does not answer half a minute at most.
+   * same journals. A driver that does not close is waited for 10 s; a server that does not answer, half a minute with
+   * leases of the default length, and longer with longer ones.
    */
   stop(): Promise<void>;
 }
