@@ -58,7 +58,6 @@ export function storedIn<R>({ bus, clock, subject, stream, owner, made, turns }:
       reading = readStream({ bus, clock, stream, first, last: there.seq });
       return { entries: await reading.entries, strays: reading.strays, lastId: reading.lastId };
     });
-    if (strays.length > 0) await refuseStrays(strays);
     // Any server that has a copy is read, and the one that leads told of the last entry. Where one of 2.9 and a newer one
     // are in one cluster, a copy may have an entry twice, so that its numbers run ahead and the last ones would be missed.
     if (there.id !== undefined && lastId !== there.id) {
@@ -67,6 +66,7 @@ export function storedIn<R>({ bus, clock, subject, stream, owner, made, turns }:
       const why = `entry ${there.seq} of journal '${stream}' is ${here} in one copy and ${led} in that of the server that leads it`;
       throw new CellwrightError('journal-stalled', `${why}; another copy is tried`, { retryable: true });
     }
+    if (strays.length > 0) await refuseStrays(strays);
     const recorded = assemble<R>(entries);
     if (!recorded.hasGap) return recorded;
     if (await hasGrown(last)) return null;

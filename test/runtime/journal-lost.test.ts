@@ -183,6 +183,20 @@ test(
   }),
 );
 
+test(
+  'journal-lost - nor are strays of such a copy told or kept in mind, whose numbers are those of other entries elsewhere',
+  onStage(async ({ bus, process }) => {
+    await written(process());
+    await bus.request('cw.cell.c1.journal', Buffer.from('stray'), { timeoutMs: 5_000 });
+    const { code } = await refusal(() => process(undefined, 1, shifted(bus))<Noted>(OWNER).open());
+    const made = madeJournals({ bus, subjects: subjectsOf('cw'), replicas: 1 });
+    assert.equal([code, await made.straysOf(OWNER)], ['journal-stalled', []]);
+    const { message } = await refusal(() => process()<Noted>(OWNER).open());
+    assert.match(message, /^entry 5 of journal '.*' is one that no owner wrote/);
+    assert.equal(await made.straysOf(OWNER), [[5, 5]]);
+  }),
+);
+
 for (const [what, bodyOf] of [
   ['the same', 4],
   ['something else', 3],
