@@ -104,7 +104,7 @@ export function journalWriter(options: WriterOptions): Writer {
   // Nobody hears what is written while JetStream is not ready, and when there is no such stream any more.
   const subscription = bus.subscribe(`${inbox}.*`, acknowledged, { onUnheard: unheard });
 
-  const idOf = ({ n: number }: { readonly n: number }) => `${epoch}-${number}`;
+  const idOf = (entry: Entry) => `${epoch}-${entry.n}`;
 
   function begin(): void {
     silentSince = clock.monotonic();
@@ -209,7 +209,8 @@ export function journalWriter(options: WriterOptions): Writer {
     if (fault !== null) return breakOff(fault);
     if (tail?.id === idOf(entry)) return stored(tail.sequence);
     // The one before it was sent again, and stored twice, which servers of 2.9 and newer ones in one cluster do.
-    if (tail?.id === idOf({ n: entry.n - 1 }) && tail.sequence > lastStored) return sendAfter(tail.sequence);
+    const [, tailN] = entryIdOf(tail?.id ?? '') ?? [];
+    if (tail !== null && tailN === entry.n - 1 && tail.sequence > lastStored) return sendAfter(tail.sequence);
     otherwise();
   }
 

@@ -201,6 +201,19 @@ test('journal writer - where the last entry was stored once more, the next one i
   close();
 });
 
+test('journal writer - and so after the beginning of its epoch, whichever of its tries that was', async () => {
+  for (const id of ['1-0', '1-0.00']) {
+    const { append, answers, stands, stored, told, expected, close } = played();
+    append();
+    stands({ id, sequence: 2 });
+    answers(WRONG_LAST_SEQUENCE, 10);
+    await settle();
+    answers(() => ({ seq: 3 }), 10);
+    assert.equal([expected, stored, told], [['1-1 after 1', '1-1 after 2'], [3], []]);
+    close();
+  }
+});
+
 test('journal writer - a server that knows an entry and has not stored it is waited for', async () => {
   for (const answer of [
     { seq: 0, duplicate: true },
