@@ -15,7 +15,7 @@ const MAX_ABOUT_LENGTH = 255;
 /** The code of a filter that threw, or answered what is no answer. */
 export const FILTER_FAILED = 'filter-failed';
 
-/** Why a host may not serve a request. */
+/** Why a host may not serve a request. No text in it may be empty: a refusal with one counts as a filter that fails. */
 export interface FilterRefusal {
   /** Stable, kebab-case: meant for programs, and for counting hosts that are refused alike. */
   readonly code: string;
