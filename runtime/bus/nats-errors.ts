@@ -139,6 +139,16 @@ export function lacksJetStream(error: unknown): boolean {
   return error.api_error === undefined || NO_JETSTREAM.has(error.api_error.err_code ?? 0);
 }
 
+/**
+ * Why there is none, after a comma. Where nobody has answered, it is not the account that lacks it: of a leaf node without
+ * JetStream that is the usual answer, its link up or not, as it passes nothing of JetStream on unless told to.
+ */
+export function whyNoJetStream(error: unknown): string {
+  if (jetStreamCodeOf(error) !== undefined) return `which this NATS account does not offer: ${messageOf(error)}`;
+  const leaf = 'or is a leaf node that has no link to one that has it, or does not pass on what is asked of it';
+  return `for which nobody answers here: the server has none, ${leaf}`;
+}
+
 /** Whether a server that has JetStream says that this account is not to have any: no waiting mends that. */
 export function isWithoutJetStream(error: unknown): boolean {
   return isClientError(error) && error.api_error?.err_code === NOT_FOR_ACCOUNT;

@@ -3,9 +3,9 @@
 
 import type { Address } from '../../actors/actor.ts';
 import type { NatsBus } from '../bus/nats.ts';
-import { busError, jetStreamCodeOf, lacksJetStream, STREAM_NOT_FOUND } from '../bus/nats-errors.ts';
+import { busError, jetStreamCodeOf, lacksJetStream, STREAM_NOT_FOUND, whyNoJetStream } from '../bus/nats-errors.ts';
 import { fewerReplicas } from '../copies-check.ts';
-import { CellwrightError, messageOf } from '../errors.ts';
+import { CellwrightError } from '../errors.ts';
 import type { MadeJournals } from './made.ts';
 
 type StreamManager = Awaited<ReturnType<NatsBus['connection']['jetstreamManager']>>['streams'];
@@ -46,7 +46,7 @@ export async function managerOf(bus: NatsBus, stream: string) {
   } catch (cause) {
     // An account without it, or a server on which it is not ready yet; anything else says nothing of that.
     if (!lacksJetStream(cause)) throw busError(cause, `journal ${stream}`, API_TIMEOUT_MS);
-    const message = `journal '${stream}' needs JetStream, which this NATS account does not offer: ${messageOf(cause)}`;
+    const message = `journal '${stream}' needs JetStream, ${whyNoJetStream(cause)}`;
     throw new CellwrightError('no-jetstream', message, { cause });
   }
 }

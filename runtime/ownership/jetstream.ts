@@ -10,6 +10,7 @@ import {
   OTHER_WRITE_UNDER_WAY,
   STREAM_NOT_FOUND,
   WRONG_LAST_SEQUENCE,
+  whyNoJetStream,
 } from '../bus/nats-errors.ts';
 import type { Clock } from '../clock.ts';
 import { decode, encodeJson } from '../codec.ts';
@@ -56,8 +57,7 @@ export function jetStreamLeases(options: JetStreamLeasesOptions): Leases {
       return await bus.connection.jetstream({ timeout: timeoutMs }).views.kv(subjects.leases, settings);
     } catch (cause) {
       if (!lacksJetStream(cause)) throw busError(cause, `bucket ${subjects.leases}`, CREATE_TIMEOUT_MS);
-      const why = `leases need JetStream, which this NATS account does not offer: ${messageOf(cause)}`;
-      throw new CellwrightError('no-jetstream', why, { cause });
+      throw new CellwrightError('no-jetstream', `leases need JetStream, ${whyNoJetStream(cause)}`, { cause });
     }
   }
 

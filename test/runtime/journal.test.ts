@@ -643,6 +643,7 @@ test('journal - an account without JetStream is told so by name', async () => {
       });
     assert.ok(refusal instanceof CellwrightError);
     assert.is(refusal.code, 'no-jetstream');
+    assert.match(refusal.message, /needs JetStream, for which nobody answers here: the server has none/);
   } finally {
     await bus.close();
     await server.stop();

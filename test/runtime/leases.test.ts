@@ -11,6 +11,7 @@ import { memoryLeases } from '../../runtime/ownership/memory.ts';
 import { subjectsOf } from '../../runtime/subjects.ts';
 import { systemClock } from '../../runtime/system-clock.ts';
 import { startTestServer, type TestServer } from '../support/nats-server.ts';
+import { freePort } from '../support/ports.ts';
 import { failureOf, until } from '../support/until.ts';
 
 const test = suite('leases');
@@ -203,6 +204,23 @@ test('leases in a bucket - an account without JetStream is told so by name', asy
   } finally {
     await bus.close();
     await server.stop();
+  }
+});
+
+test('leases in a bucket - a leaf node that passes nothing of JetStream on is not taken for an account without it', async () => {
+  const port = await freePort();
+  const hub = await startTestServer({ config: `leafnodes { listen: "127.0.0.1:${port}" }` });
+  const config = `leafnodes { remotes: [{ url: "nats-leaf://127.0.0.1:${port}" }] }`;
+  const leaf = await startTestServer({ jetstream: false, config });
+  const bus = await connectNats({ servers: leaf.url, name: 'leases', onError() {} });
+  try {
+    const { code, message } = await failureOf(() => onBucket(bus).read(ADDRESS));
+    assert.is(code, 'no-jetstream');
+    assert.match(message, /^leases need JetStream, for which nobody answers here: .* leaf node/);
+  } finally {
+    await bus.close();
+    await leaf.stop();
+    await hub.stop();
   }
 });
 
