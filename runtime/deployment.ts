@@ -216,10 +216,12 @@ function otherShards(kind: Sharded, kept: number, wanted: number): CellwrightErr
 }
 
 /**
- * The number where there is no record: what is wanted in a new deployment, and as many as have journals in one whose
- * record was lost.
+ * The number where there is no record: as many as have journals in a deployment whose record was lost, or else what those
+ * go by who serve some now. They may keep theirs elsewhere, as behind a leaf node that has a JetStream of its own: what is
+ * wanted is for a new deployment.
  */
-async function firstOf(kind: Sharded, { bus, subjects }: DeploymentOptions, wanted = 1): Promise<number> {
+async function firstOf(kind: Sharded, options: DeploymentOptions, wanted = 1): Promise<number> {
+  const { bus, subjects } = options;
   const addressOf = kind === 'placement' ? placementAddress : conductorAddress;
   const { streams } = await bus.connection.jetstreamManager();
   const hasJournal = (shard: number): Promise<boolean> =>
@@ -232,7 +234,7 @@ async function firstOf(kind: Sharded, { bus, subjects }: DeploymentOptions, want
     );
   let shards = 0;
   while (await hasJournal(shards)) shards += 1;
-  return shards === 0 ? wanted : shards;
+  return shards === 0 ? ((await servedNow(kind, options)) ?? wanted) : shards;
 }
 
 async function bucketOf({ bus, subjects, replicas = 1 }: DeploymentOptions) {

@@ -17,6 +17,7 @@ import {
   settleConductorShards,
   settlePlacementShards,
 } from '../../runtime/deployment.ts';
+import { shardsServed } from '../../runtime/deployment-served.ts';
 import type { CellwrightError } from '../../runtime/errors.ts';
 import { startNatsServer } from '../../runtime/nats-server/server.ts';
 import { startNode } from '../../runtime/node.ts';
@@ -195,6 +196,31 @@ test('deployment - where nobody answers for JetStream no number is guessed, and 
   } finally {
     await other.close();
     await plain.stop();
+  }
+});
+
+test('deployment - behind a leaf node with a JetStream of its own, where nothing is kept, it has the shards that are served', async () => {
+  const port = await freePort();
+  const hub = await startTestServer({ config: `leafnodes { listen: "127.0.0.1:${port}" }` });
+  const leaf = await startTestServer({ config: `leafnodes { remotes: [{ url: "nats-leaf://127.0.0.1:${port}" }] }` });
+  const behind = await connectNats({ servers: leaf.url, name: 'deployment', onError() {} });
+  const nats = { servers: hub.url };
+  const node = await startNode({ roles: ['placement', 'conductor'], nats, placementShards: 3, conductorShards: 2 });
+  try {
+    const subjects = subjectsOf();
+    const asked = { bus: behind, inbox: behind.inbox(), subjects, clock: systemClock() };
+    let served: number | null = null;
+    // Until the leaf node has its link.
+    while (served === null) served = await shardsServed('placement', asked);
+    const options = { bus: behind, subjects };
+    assert.is((await failureOf(() => settlePlacementShards(options, 4))).code, 'other-shards');
+    assert.is(await settlePlacementShards(options, undefined), 3);
+    assert.is(await settleConductorShards(options, undefined), 2);
+  } finally {
+    await node.stop();
+    await behind.close();
+    await leaf.stop();
+    await hub.stop();
   }
 });
 
