@@ -179,12 +179,13 @@ async function fetchRelease(file: string, signal: AbortSignal | undefined): Prom
   const url = `https://github.com/nats-io/nats-server/releases/download/v${PINNED_NATS_SERVER}/${file}`;
   const limit = AbortSignal.timeout(DOWNLOAD_TIMEOUT_MS);
   const whole = signal === undefined ? limit : AbortSignal.any([limit, signal]);
-  const response = await fetch(url, { signal: whole }).catch((error) => {
-    // It says itself only that it failed.
-    throw new Error(`${url}: ${messageOf(error?.cause ?? error)}`, { cause: error });
-  });
+  // It says itself only that it failed, or that the connection ended before all had come.
+  const untold = (error: Error): never => {
+    throw new Error(`${url}: ${messageOf(error.cause ?? error)}`, { cause: error });
+  };
+  const response = await fetch(url, { signal: whole }).catch(untold);
   if (!response.ok) throw new Error(`${url} answered ${response.status}`);
-  return Buffer.from(await response.arrayBuffer());
+  return Buffer.from(await response.arrayBuffer().catch(untold));
 }
 
 const goInstall: Way = {

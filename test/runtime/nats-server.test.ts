@@ -247,6 +247,17 @@ test('install - why a release cannot be fetched is told', () =>
     ),
   ));
 
+test('install - and why one could not be fetched to its end', () =>
+  withPrograms({ 'bin/apt-get': FAILS, 'bin/go': FAILS, 'bin/brew': FAILS }, () =>
+    withFetch(
+      () => {
+        const broken = new TypeError('terminated', { cause: new Error('other side closed') });
+        return new Response(new ReadableStream({ pull: (body) => body.error(broken) }));
+      },
+      async () => assert.match(await failureOf(installNatsServer), /\.tar\.gz: other side closed/),
+    ),
+  ));
+
 test('install - a release archive whose sum is wrong is refused', () =>
   withPrograms({ 'bin/apt-get': FAILS, 'bin/go': FAILS, 'bin/brew': FAILS }, () =>
     withFetch(
