@@ -33,9 +33,11 @@ export function whyTooOld(version: string): string | null {
 }
 
 /**
- * The first nats-server that runs and is not too old, in this order: `CELLWRIGHT_NATS_SERVER`, PATH, the usual folders, the cache.
+ * The first nats-server that runs and is not too old, in this order: `CELLWRIGHT_NATS_SERVER`, PATH, the usual folders,
+ * the cache.
  * `null` when there is none.
- * @throws CellwrightError `nats-server-invalid` when `CELLWRIGHT_NATS_SERVER` names something else, or one that is too old; `interrupted`.
+ * @throws CellwrightError `nats-server-invalid` when `CELLWRIGHT_NATS_SERVER` names something else, or one that is too
+ * old; `interrupted`.
  */
 export async function findNatsServer(signal?: AbortSignal): Promise<NatsServerBinary | null> {
   const named = process.env[NATS_SERVER_VARIABLE];

@@ -77,14 +77,20 @@ test('cell - what may still run is destroyed, also when the next alternate is pa
   assert.equal(sentOf(turned, 'claim')[0]?.message.keep, [1]);
 });
 
-/** One that is built on its alternate, while the host of its first attempt went silent, and is then deleted. */
-function deletedWithTwoHosts(): Desk {
+/** One that is built on its alternate, while the host of its first attempt went silent. */
+function onItsAlternate(): Desk {
   const on = building();
   on.pass(10_000);
   for (const host of ['h2', 'h3']) on.tell({ type: 'alive', host, incarnation: 'life-1' });
   on.pass(10_000);
   on.tell(granted('i1', 2));
   on.tell({ type: 'built', ...ofAttempt('i1', 2) });
+  return on;
+}
+
+/** The same, and then it is deleted. */
+function deletedWithTwoHosts(): Desk {
+  const on = onItsAlternate();
   assert.equal([viewOf(on)?.state, viewOf(on)?.host], ['active', 'h2']);
   on.tell({ type: 'delete', instance: 'i1' });
   const turned = on.tell({ type: 'destroyed', ...ofAttempt('i1', 2) });
@@ -136,12 +142,7 @@ test('cell - the host of the last attempt can be removed while something is left
 });
 
 test('cell - one that runs on its alternate is on that host also once its earlier attempt is cleared away', () => {
-  const on = building();
-  on.pass(10_000);
-  for (const host of ['h2', 'h3']) on.tell({ type: 'alive', host, incarnation: 'life-1' });
-  on.pass(10_000);
-  on.tell(granted('i1', 2));
-  on.tell({ type: 'built', ...ofAttempt('i1', 2) });
+  const on = onItsAlternate();
   on.tell({ type: 'destroyed', ...ofAttempt('i1', 1) });
   on.tell({ type: 'released', consumer: 'i1', attempt: 1, deleted: false });
   assert.is(on.state.removals.size, 0);

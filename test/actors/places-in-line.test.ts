@@ -228,7 +228,8 @@ test('places in line - what comes free while one is asked what it holds is claim
   );
 });
 
-test('places in line - one whose answer has come, and is not read yet, is not overtaken, however busy the scheduler is', () => {
+/** Two wait for one host, and the first is asked for anew. */
+function askedAnew() {
   const all = fullHosts(1);
   const [desk] = all.desks;
   assert.ok(desk);
@@ -237,6 +238,11 @@ test('places in line - one whose answer has come, and is not read yet, is not ov
   all.ask('second', 2);
   all.step(3_000);
   all.ask('first', 1, { round: 2 });
+  return { all, desk };
+}
+
+test('places in line - one whose answer has come, and is not read yet, is not overtaken, however busy the scheduler is', () => {
+  const { all, desk } = askedAnew();
   all.deliver(undefined, ({ to }) => to === 'placement/0');
   // The answer stands behind so much in the mailbox, and so do the wakes.
   desk.now += 500;
@@ -247,14 +253,7 @@ test('places in line - one whose answer has come, and is not read yet, is not ov
 });
 
 test('places in line - nor where the scheduler comes late to its wakes: what it had been told by then is behind them', () => {
-  const all = fullHosts(1);
-  const [desk] = all.desks;
-  assert.ok(desk);
-  all.ask('first', 1);
-  all.deliver();
-  all.ask('second', 2);
-  all.step(3_000);
-  all.ask('first', 1, { round: 2 });
+  const { all, desk } = askedAnew();
   all.deliver(undefined, ({ to }) => to === 'placement/0');
   desk.now += 500;
   all.pass(0);
@@ -267,12 +266,7 @@ test('places in line - nor where the scheduler comes late to its wakes: what it 
 for (const isOften of [false, true]) {
   const often = isOften ? 'however often others are asked for meanwhile' : 'where nobody else is asked for';
   test(`places in line - one that is asked for anew and not answered holds nobody up for long, ${often}`, () => {
-    const all = fullHosts(1);
-    all.ask('first', 1);
-    all.deliver();
-    all.ask('second', 2);
-    all.step(3_000);
-    all.ask('first', 1, { round: 2 });
+    const { all } = askedAnew();
     all.free(0);
     for (let round = 1; round <= 50; round += 1) {
       if (isOften) all.ask('other', 3, { round, spec: { ...SPEC, tree: { noneOf: ['p-h0'] } } });
