@@ -69,13 +69,15 @@ export interface PlacementClient {
    * @throws MalformedError with the field; CellwrightError `payload-too-large` when it does not fit into one message, of
    * which each shard has a part with all consumers; with the code of the refusal, such as `exceeds-capacity` or
    * `no-provider`; `other-shard`, or that of the rule of its group, when an instance is to go to another placement shard;
-   * `not-decided` when a shard was away for half a minute: then nothing was changed; TimeoutError when it is not known
-   * what came of it: asked for again with the same key, it is.
+   * `not-decided` when a shard was away for half a minute: then nothing was changed; `unknown-version` when an older version
+   * serves a shard and does not know the question; TimeoutError when it is not known what came of it: asked for again with
+   * the same key, it is.
    */
   change(consumers: readonly Holding[], options?: { key?: string }): Promise<void>;
   /**
    * What 1 to 1,000 consumers hold, by their ids: nothing, `{}`, for one that is not known.
-   * @throws MalformedError with the field; TimeoutError when a shard does not answer, or a change is in doubt for too long.
+   * @throws MalformedError with the field; CellwrightError `unknown-version` as above; TimeoutError when a shard does not
+   * answer, or a change is in doubt for too long.
    */
   read(consumers: readonly string[]): Promise<Readonly<Record<string, Held>>>;
   /** Ends the connection. */
@@ -138,14 +140,14 @@ function clientOf({ authority, clock, shards, timeoutMs }: Parts): Omit<Placemen
   /** The shards of providers, as they were found last: callers of the Placement API may move a tree below another. */
   const known = new Map<string, number>();
 
-  /** Asks until it is answered: every question may be asked twice. */
+  /** Asks until it is answered: every question may be asked twice. An older version is not waited for: it may stay for long. */
   async function ask(question: Question, shard: number, deadline: number): Promise<ApiOutcome> {
     const leftMs = () => Math.max(0, deadline - clock.monotonic());
     for (;;) {
       try {
         return await authority.ask(question, shard, leftMs());
       } catch (error) {
-        if (!(error instanceof CellwrightError) || !error.retryable) throw error;
+        if (!(error instanceof CellwrightError) || !error.retryable || error.code === 'unknown-version') throw error;
         if (leftMs() === 0) throw new TimeoutError(`'placement/${shard}'`, timeoutMs);
         if (!(error instanceof TimeoutError)) await sleep(clock, Math.min(AGAIN_MS, leftMs()));
       }

@@ -9,6 +9,7 @@ import { PassingMap } from '../../actors/passing-map.ts';
 import { gatewayAddress, SCHEDULERS } from '../../actors/routing.ts';
 import type { Bus } from '../bus/bus.ts';
 import type { Clock, Timer } from '../clock.ts';
+import { declinedBy } from '../declined.ts';
 import { CellwrightError, TimeoutError } from '../errors.ts';
 import { type Opened, opened } from '../frames.ts';
 import type { Outbox } from '../outbox.ts';
@@ -105,12 +106,7 @@ export function asking(options: AskingOptions): Asking {
     if (message.type === waiting.type) return waiting.resolve(message);
     if (message.type !== 'declined')
       return waiting.reject(new CellwrightError('bad-answer', `a '${message.type}' came as an answer`));
-    // Its type is the gateway's own, and no caller's fault.
-    if (message.code === 'malformed' && message.field === 'type') return waiting.reject(unknownThere(waiting.to));
-    const retryable = message.code === 'overloaded';
-    const field = message.field === undefined ? {} : { field: message.field };
-    const { retryAfterMs } = message;
-    waiting.reject(new CellwrightError(message.code, message.reason, { retryable, retryAfterMs, ...field }));
+    waiting.reject(declinedBy(waiting.to, message));
   }
 
   function settle(ask: number, { deadline, again }: Pending): void {
@@ -231,11 +227,6 @@ function unanswered(address: Address, afterMs: number, because: string | undefin
   if (because === undefined) return new TimeoutError(`'${address}'`, afterMs);
   const said = `'${address}' did not answer within ${afterMs} ms, as ${because}; the outcome is unknown`;
   return new TimeoutError('', afterMs, said);
-}
-
-function unknownThere(address: Address): CellwrightError {
-  const message = `an older version serves '${address}' and does not know what it is asked; ask again when it is replaced`;
-  return new CellwrightError('unknown-version', message, { retryable: true });
 }
 
 function noOwner(address: Address): CellwrightError {

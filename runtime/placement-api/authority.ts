@@ -1,6 +1,7 @@
 // Asks placement, wherever it runs: a numbered question goes to the shard, and the answer comes back to this process
 // in one or more parts.
 
+import type { Address, Message } from '../../actors/actor.ts';
 import { asksFrom } from '../../actors/messages/common.ts';
 import { gatewayMessages } from '../../actors/messages/gateway.ts';
 import {
@@ -8,12 +9,14 @@ import {
   type PlacementApiAnswer,
   type PlacementApiMessage,
   placementApiAnswers,
+  placementApiMessages,
 } from '../../actors/messages/placement-api.ts';
-import type { TransactionMessage } from '../../actors/messages/transactions.ts';
+import { type TransactionMessage, transactionMessages } from '../../actors/messages/transactions.ts';
 import { gatewayAddress, placementAddress } from '../../actors/routing.ts';
 import type { Bus } from '../bus/bus.ts';
 import type { Clock, Timer } from '../clock.ts';
-import { CellwrightError, TimeoutError } from '../errors.ts';
+import { type Declined, declinedBy, unknownTo } from '../declined.ts';
+import { type CellwrightError, TimeoutError } from '../errors.ts';
 import { opened } from '../frames.ts';
 import type { Outbox } from '../outbox.ts';
 import { checkOfProtocol } from '../schemas.ts';
@@ -27,8 +30,8 @@ export interface Authority {
   /**
    * Puts a question to a placement shard, by default the first.
    * @param withinMs How long to wait for the answer, ms, where that is less than `timeoutMs`.
-   * @throws TimeoutError when there is no answer in time; CellwrightError with the code of an answer that declines;
-   * `closed` when it is stopped before.
+   * @throws TimeoutError when there is no answer in time; CellwrightError `unknown-version` when an older version serves the
+   * shard that does not know the question; with the code of an answer that declines; `closed` when it is stopped before.
    */
   ask(question: Question, shard?: number, withinMs?: number): Promise<ApiOutcome>;
   stop(): void;
@@ -49,6 +52,8 @@ export interface AuthorityOptions {
 }
 
 interface Pending {
+  readonly to: Address;
+  readonly question: Message;
   readonly timer: Timer;
   readonly parts: string[];
   resolve(outcome: ApiOutcome): void;
@@ -56,7 +61,19 @@ interface Pending {
 }
 
 const check = checkOfProtocol({ ...placementApiAnswers, declined: gatewayMessages.declined });
-type Answer = PlacementApiAnswer | { type: 'declined'; ask: number; code: string; reason: string };
+type Answer = PlacementApiAnswer | Declined;
+
+const checkQuestion = checkOfProtocol({ ...placementApiMessages, ...transactionMessages });
+
+/** Whether a question is right as this version has it. A part of it may be a caller's own, such as a name that is too long. */
+function isRight(question: Message): boolean {
+  try {
+    checkQuestion(question);
+    return true;
+  } catch {
+    return false;
+  }
+}
 
 export function authorityOf(options: AuthorityOptions): Authority {
   const { name, bus, clock, outbox, subjects, timeoutMs, closed, onError } = options;
@@ -70,8 +87,9 @@ export function authorityOf(options: AuthorityOptions): Authority {
     if (waiting === undefined) return;
     if (answer.type === 'declined') {
       settle(answer.ask, waiting);
-      const retryable = answer.code === 'overloaded';
-      return waiting.reject(new CellwrightError(answer.code, answer.reason, { retryable }));
+      const { to, question } = waiting;
+      const isUnknown = answer.code === 'malformed' && isRight(question);
+      return waiting.reject(isUnknown ? unknownTo(to) : declinedBy(to, answer));
     }
     waiting.parts.push(answer.text);
     if (waiting.parts.length < answer.parts) return;
@@ -107,8 +125,10 @@ export function authorityOf(options: AuthorityOptions): Authority {
           pending.delete(ask);
           reject(new TimeoutError('placement', limitMs));
         });
-        pending.set(ask, { timer, parts: [], resolve, reject });
-        outbox.send(address, placementAddress(shard), { ask, ...question });
+        const to = placementAddress(shard);
+        const numbered = { ask, ...question };
+        pending.set(ask, { to, question: numbered, timer, parts: [], resolve, reject });
+        outbox.send(address, to, numbered);
       });
     },
     stop() {
