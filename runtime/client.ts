@@ -6,7 +6,8 @@ import type { InstanceView } from '../actors/messages/gateway.ts';
 import { untilTaken } from './backoff.ts';
 import type { ClientBus } from './bus/lent.ts';
 import type { Clock, Timer } from './clock.ts';
-import { decode, encodeForeign } from './codec.ts';
+import { decode, encode, encodeForeign } from './codec.ts';
+import { unknownTo } from './declined.ts';
 import {
   CellwrightError,
   type ErrorBody,
@@ -19,14 +20,16 @@ import type { Explanation } from './gateway/explaining.ts';
 import type { BuildAnswer, CellAnswer, HostAnswer } from './gateway/gateway.ts';
 import type { CellsAnswer, HostsAnswer, ListAnswer } from './gateway/looking.ts';
 import type { FitAnswer, WhyNot } from './gateway/question-answers.ts';
-import type {
-  BuildRequest,
-  CellRequest,
-  FitRequest,
-  HostRequest,
-  HostsRequest,
-  ListRequest,
-  WhyNotRequest,
+import {
+  type BuildRequest,
+  type CellRequest,
+  checkRequest,
+  type FitRequest,
+  type HostRequest,
+  type HostsRequest,
+  type ListRequest,
+  type Verb,
+  type WhyNotRequest,
 } from './gateway/requests.ts';
 import { isObject } from './objects.ts';
 import { checkedMs, checkOfOptions } from './option-fields.ts';
@@ -37,7 +40,8 @@ import { isToken, type Subjects } from './subjects.ts';
 
 /**
  * Every call may also fail with `timeout`, `no-responders` (nobody serves the API), `no-owner` (nobody serves an actor that
- * it needs) or `overloaded`, all of which may be tried again; with `unencodable` and the field, if a request has what no
+ * it needs), `overloaded` or `unknown-version` (an older version serves what it needs, and does not know what it is asked
+ * yet), all of which may be tried again; with `unencodable` and the field, if a request has what no
  * message can carry, such as NaN or a Map; and with `closed`, once the connection is.
  */
 export interface Client {
@@ -149,6 +153,8 @@ function notEnded(id: string, seen: InstanceView | CellwrightError, afterMs: num
 const LOOK_EVERY_MS = 1_000;
 /** How long the last look may take, however little time is left, ms. */
 const LAST_LOOK_MS = 250;
+/** How long to wait for whoever serves the API to say anything, ms. */
+const SERVED_WITHIN_MS = 1_000;
 
 export function clientOf(options: ClientOptions): Client {
   const { bus, clock, subjects, random = seededRandom(randomUUID()) } = options;
@@ -160,18 +166,36 @@ export function clientOf(options: ClientOptions): Client {
   });
 
   /** One who is overloaded has not taken the request: it is made again, as long as there is time. */
-  const call = async <Answer>(verb: string, request: object, limitMs = timeoutMs): Promise<Answer> => {
+  const call = async <Answer>(verb: Verb, request: object, limitMs = timeoutMs): Promise<Answer> => {
     if (!isObject(request)) throw new MalformedError(`the ${verb} request must be an object`);
     // As it is now: the caller may make the next one of it before this one is taken.
     const data = encodeForeign(request);
     return untilTaken((leftMs) => callOnce<Answer>(verb, data, leftMs), { clock, random, limitMs });
   };
 
-  async function callOnce<Answer>(verb: string, request: Uint8Array, leftMs: number): Promise<Answer> {
-    const data = await answerTo(subjects.api(verb), request, leftMs);
+  async function callOnce<Answer>(verb: Verb, request: Uint8Array, leftMs: number): Promise<Answer> {
+    const deadline = clock.monotonic() + leftMs;
+    const ask = () => answerTo(subjects.api(verb), request, Math.max(0, deadline - clock.monotonic()));
+    const data = await ask().catch(async (error) => {
+      if (!(error instanceof NoRespondersError) || !(await isServedBeside(verb))) throw error;
+      // Somebody may have come up meanwhile.
+      return ask().catch((again) => {
+        throw again instanceof NoRespondersError ? unknownTo('the API') : again;
+      });
+    });
     const body = decode(data, bus.maxPayloadBytes) as { error?: ErrorBody };
     if (body.error === undefined) return body as Answer;
-    throw errorFrom(body.error);
+    const isUnknown = hasUnknownField(body.error) && isRight(verb, decode(request, bus.maxPayloadBytes));
+    throw isUnknown ? unknownTo('the API') : errorFrom(body.error);
+  }
+
+  /** Whether somebody serves the API, though not this verb: all versions know how to show, and what it lacks. */
+  async function isServedBeside(verb: Verb): Promise<boolean> {
+    if (verb === 'show') return false;
+    return bus.request(subjects.api('show'), encode({}), { timeoutMs: SERVED_WITHIN_MS }).then(
+      () => true,
+      () => false,
+    );
   }
 
   /**
@@ -319,6 +343,20 @@ export function clientOf(options: ClientOptions): Client {
     ended,
   };
   return client;
+}
+
+function hasUnknownField({ code, field, message }: ErrorBody): boolean {
+  return code === 'malformed' && field !== undefined && message.endsWith(`has an unknown field '${field}'`);
+}
+
+/** Whether a request is right as this version has it. */
+function isRight(verb: Verb, request: unknown): boolean {
+  try {
+    checkRequest(verb, request);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /** What may pass does not end a wait that goes on: it is looked at again. @throws What no waiting mends. */

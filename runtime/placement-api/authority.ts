@@ -89,7 +89,7 @@ export function authorityOf(options: AuthorityOptions): Authority {
       settle(answer.ask, waiting);
       const { to, question } = waiting;
       const isUnknown = answer.code === 'malformed' && isRight(question);
-      return waiting.reject(isUnknown ? unknownTo(to) : declinedBy(to, answer));
+      return waiting.reject(isUnknown ? unknownTo(`'${to}'`) : declinedBy(to, answer));
     }
     waiting.parts.push(answer.text);
     if (waiting.parts.length < answer.parts) return;

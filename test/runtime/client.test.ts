@@ -322,4 +322,45 @@ test('client - an id that is none, waited for, is refused as by the API', async 
   }
 });
 
+/** An older version that serves the API: it has no cells taken out of service, and does not know that hosts can be removed. */
+function olderApi() {
+  const { clock, client, api, subjects } = rig(0);
+  const refused = { code: 'malformed', retryable: false };
+  api.subscribe(subjects.api('show'), ({ reply }) => {
+    const error = { ...refused, message: "the show request lacks the field 'id'", field: 'id' };
+    api.publish(reply ?? '', encode({ error }));
+  });
+  api.subscribe(subjects.api('hosts'), ({ reply }) => api.publish(reply ?? '', encode({ hosts: [], next: null })));
+  api.subscribe(subjects.api('host'), ({ data, reply }) => {
+    const field = ['remove', 'misspelt'].find((name) => name in (decode(data) as object)) ?? '';
+    const error = { ...refused, message: `the host request has an unknown field '${field}'`, field };
+    api.publish(reply ?? '', encode({ error }));
+  });
+  const faultOf = async (work: () => Promise<unknown>) => (await settled(clock, failureOf(work))) as CellwrightError;
+  return { client, faultOf };
+}
+
+test('client - what an older version that serves the API does not know is no fault of whoever asks', async () => {
+  const { client, faultOf } = olderApi();
+  const words = 'an older version serves the API and does not know what it is asked; ask again when it is replaced';
+  for (const unknown of [
+    await faultOf(() => client.cell({ cell: 'c1', enabled: false })),
+    await faultOf(() => client.host({ cell: 'c1', host: 'h1', remove: true })),
+  ]) {
+    assert.equal([unknown.code, unknown.retryable, unknown.message], ['unknown-version', true, words]);
+    assert.is(unknown.field, undefined);
+  }
+  const wrong = await faultOf(() => client.host({ cell: 'c1', host: 'h1', misspelt: true } as never));
+  assert.equal([wrong.code, wrong.field], ['malformed', 'misspelt']);
+});
+
+test('client - whoever comes up just as nobody is found to serve a verb is asked', async () => {
+  const { clock, client, api, subjects } = rig(0);
+  api.subscribe(subjects.api('show'), ({ reply }) => {
+    api.subscribe(subjects.api('cells'), (asked) => api.publish(asked.reply ?? '', encode({ cells: [] })));
+    api.publish(reply ?? '', encode({ error: { code: 'malformed', message: 'no id', retryable: false } }));
+  });
+  assert.equal(await settled(clock, client.cells()), { cells: [] });
+});
+
 test.run();
