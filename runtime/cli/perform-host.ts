@@ -125,13 +125,17 @@ export async function setHost(named: string, what: Setting, flags: HostFlags): P
   console.log(flags.json === true ? JSON.stringify(answer, null, 2) : printable([setWords(answer, what)]));
 }
 
-/** `host 'c1/h1' is disabled`; what is set of a host that is away takes when it comes back, and is said. */
-function setWords({ cell, host, state, disabled }: HostAnswer, what: Setting): string {
+/**
+ * `host 'c1/h1' is disabled`; what is set of a host that is away takes when it comes back, and is said. An older version that
+ * serves the API does not tell why one is disabled all the same.
+ */
+export function setWords({ cell, host, state, disabled }: HostAnswer, what: Setting): string {
   const words = `host '${cell}/${host}' is ${state}`;
   const why = disabled === undefined ? undefined : oneLine(disabled);
   if (why !== undefined && state === 'disabled') return `${words} all the same: ${why}`;
   if (why !== undefined) return `${words}; when it comes back it is disabled: ${why}`;
-  return what === 'enable' && state !== 'up' ? `${words}; when it comes back it is up` : words;
+  const isAway = state === 'down' || state === 'fenced';
+  return what === 'enable' && isAway ? `${words}; when it comes back it is up` : words;
 }
 
 /** `h1  set-aside until 2026-03-01T10:31:07.000Z: 5 builds in a row failed ...` */

@@ -16,7 +16,7 @@ import { present } from '../../actors/present.ts';
 import { cells } from '../../actors/scheduler/filters/cells.ts';
 import type { HostFacts } from '../../actors/scheduler/view/host-facts.ts';
 import { aggregatesOf } from '../../runtime/aggregates.ts';
-import { lineOf } from '../../runtime/cli/perform-host.ts';
+import { lineOf, setWords } from '../../runtime/cli/perform-host.ts';
 import { CellwrightError } from '../../runtime/errors.ts';
 import { adviceOnBuild, alternatesUntried } from '../../runtime/gateway/advice-on-builds.ts';
 import type { Asking } from '../../runtime/gateway/asking.ts';
@@ -1418,6 +1418,15 @@ test('words - a host that nobody knows any more is in the cell in which the reco
   assert.equal([code, field], ['ambiguous', 'cell']);
   assert.match(message, /in the cells c3, c4: name the cell$/);
   assert.is((await whyNot({ id: 'web', cell: 'c4', host: 'h2' })).then?.verdict, 'runner-up');
+});
+
+test('words - of a host that is enabled it is told when that takes, and no more than is known', () => {
+  const words = (state: string, disabled?: string) =>
+    setWords({ cell: 'c1', host: 'h1', state, ...(disabled === undefined ? {} : { disabled }) }, 'enable');
+  assert.is(words('up'), "host 'c1/h1' is up");
+  assert.is(words('down'), "host 'c1/h1' is down; when it comes back it is up");
+  assert.is(words('disabled', 'its cell'), "host 'c1/h1' is disabled all the same: its cell");
+  assert.is(words('disabled'), "host 'c1/h1' is disabled", 'an older version does not tell why');
 });
 
 test.run();
