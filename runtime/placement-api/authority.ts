@@ -1,7 +1,7 @@
 // Asks placement, wherever it runs: a numbered question goes to the shard, and the answer comes back to this process
 // in one or more parts.
 
-import type { Address, Message } from '../../actors/actor.ts';
+import type { Address } from '../../actors/actor.ts';
 import { asksFrom } from '../../actors/messages/common.ts';
 import { gatewayMessages } from '../../actors/messages/gateway.ts';
 import {
@@ -28,7 +28,7 @@ export type Question = WithoutAsk<PlacementApiMessage | Together>;
 
 export interface Authority {
   /**
-   * Puts a question to a placement shard, by default the first.
+   * Puts a question to a placement shard, by default the first; one that changes nothing again while it is not answered.
    * @param withinMs How long to wait for the answer, ms, where that is less than `timeoutMs`.
    * @throws TimeoutError when there is no answer in time; CellwrightError `unknown-version` when an older version serves the
    * shard that does not know the question; with the code of an answer that declines; `closed` when it is stopped before.
@@ -53,12 +53,34 @@ export interface AuthorityOptions {
 
 interface Pending {
   readonly to: Address;
-  readonly question: Message;
-  readonly timer: Timer;
-  readonly parts: string[];
+  readonly question: Question;
+  /** Under which numbers it was put: the first whole answer to any of them counts. */
+  readonly asks: number[];
+  readonly deadline: Timer;
+  again: Timer;
   resolve(outcome: ApiOutcome): void;
   reject(error: Error): void;
 }
+
+/**
+ * A question may be lost with its hearer, or come to nobody while the owner changes: one that changes nothing is put again
+ * after this, ms, and later. Whether a change was made nobody could tell from what comes of it a second time.
+ */
+const AGAIN_AFTER_MS = 1_000;
+const CHANGES_NOTHING: ReadonlySet<Question['type']> = new Set([
+  'provider-show',
+  'providers-find',
+  'provider-allocations',
+  'consumer-show',
+  'usages',
+  'classes-list',
+  'traits-list',
+  'candidates',
+  'subtree-show',
+  'sharing-list',
+  'consumers-read',
+  'consider',
+]);
 
 const check = checkOfProtocol({ ...placementApiAnswers, declined: gatewayMessages.declined });
 type Answer = PlacementApiAnswer | Declined;
@@ -66,7 +88,7 @@ type Answer = PlacementApiAnswer | Declined;
 const checkQuestion = checkOfProtocol({ ...placementApiMessages, ...transactionMessages });
 
 /** Whether a question is right as this version has it. A part of it may be a caller's own, such as a name that is too long. */
-function isRight(question: Message): boolean {
+function isRight(question: object): boolean {
   try {
     checkQuestion(question);
     return true;
@@ -78,28 +100,44 @@ function isRight(question: Message): boolean {
 export function authorityOf(options: AuthorityOptions): Authority {
   const { name, bus, clock, outbox, subjects, timeoutMs, closed, onError } = options;
   const address = gatewayAddress(name);
-  const pending = new Map<number, Pending>();
+  const pending = new Map<number, { readonly waiting: Pending; readonly parts: string[] }>();
   let asks = asksFrom(clock.now());
   let isStopped = false;
 
   function answered(answer: Answer): void {
-    const waiting = pending.get(answer.ask);
-    if (waiting === undefined) return;
+    const known = pending.get(answer.ask);
+    if (known === undefined) return;
+    const { waiting, parts } = known;
     if (answer.type === 'declined') {
-      settle(answer.ask, waiting);
+      settle(waiting);
       const { to, question } = waiting;
-      const isUnknown = answer.code === 'malformed' && isRight(question);
+      const isUnknown = answer.code === 'malformed' && isRight({ ask: answer.ask, ...question });
       return waiting.reject(isUnknown ? unknownTo(`'${to}'`) : declinedBy(to, answer));
     }
-    waiting.parts.push(answer.text);
-    if (waiting.parts.length < answer.parts) return;
-    settle(answer.ask, waiting);
-    waiting.resolve(JSON.parse(waiting.parts.join('')) as ApiOutcome);
+    parts.push(answer.text);
+    if (parts.length < answer.parts) return;
+    settle(waiting);
+    waiting.resolve(JSON.parse(parts.join('')) as ApiOutcome);
   }
 
-  function settle(ask: number, { timer }: Pending): void {
-    pending.delete(ask);
-    timer.cancel();
+  function settle({ asks: numbers, deadline, again }: Pending): void {
+    for (const ask of numbers) pending.delete(ask);
+    deadline.cancel();
+    again.cancel();
+  }
+
+  function put(waiting: Pending): void {
+    asks += 1;
+    waiting.asks.push(asks);
+    pending.set(asks, { waiting, parts: [] });
+    outbox.send(address, waiting.to, { ask: asks, ...waiting.question });
+  }
+
+  function putAgain(waiting: Pending, afterMs: number): void {
+    waiting.again = clock.after(afterMs, () => {
+      put(waiting);
+      putAgain(waiting, 2 * afterMs);
+    });
   }
 
   const subscription = bus.subscribe(subjects.of(address), (arrived) => {
@@ -117,25 +155,23 @@ export function authorityOf(options: AuthorityOptions): Authority {
     ask(question, shard = 0, withinMs = timeoutMs) {
       // Nobody would hear the answer.
       if (isStopped) return Promise.reject(closed());
-      asks += 1;
-      const ask = asks;
       return new Promise((resolve, reject) => {
         const limitMs = Math.min(timeoutMs, withinMs);
-        const timer = clock.after(limitMs, () => {
-          pending.delete(ask);
+        const deadline = clock.after(limitMs, () => {
+          settle(waiting);
           reject(new TimeoutError('placement', limitMs));
         });
         const to = placementAddress(shard);
-        const numbered = { ask, ...question };
-        pending.set(ask, { to, question: numbered, timer, parts: [], resolve, reject });
-        outbox.send(address, to, numbered);
+        const waiting: Pending = { to, question, asks: [], deadline, again: deadline, resolve, reject };
+        put(waiting);
+        if (CHANGES_NOTHING.has(question.type)) putAgain(waiting, AGAIN_AFTER_MS);
       });
     },
     stop() {
       isStopped = true;
       subscription.unsubscribe();
-      for (const [ask, waiting] of pending) {
-        settle(ask, waiting);
+      for (const { waiting } of pending.values()) {
+        settle(waiting);
         waiting.reject(closed());
       }
     },

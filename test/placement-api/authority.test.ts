@@ -1,0 +1,78 @@
+// Area: Placement API. How placement is asked: what changes nothing is put again until it is answered, what changes
+// something is put once.
+
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { memoryServer } from '../../runtime/bus/memory.ts';
+import { encode } from '../../runtime/codec.ts';
+import { CellwrightError } from '../../runtime/errors.ts';
+import { decodeFrame } from '../../runtime/frames.ts';
+import { outboxOf } from '../../runtime/outbox.ts';
+import { authorityOf } from '../../runtime/placement-api/authority.ts';
+import { subjectsOf } from '../../runtime/subjects.ts';
+import { virtualClock } from '../../runtime/virtual-clock.ts';
+import { failureOf, settled } from '../support/until.ts';
+
+const test = suite('Placement API - asking placement');
+const SHARD = 'placement/0';
+
+function rig() {
+  const clock = virtualClock();
+  const server = memoryServer({ clock });
+  const subjects = subjectsOf();
+  const bus = server.connect();
+  const onError = (error: unknown) => {
+    throw error;
+  };
+  const outbox = outboxOf({ bus, clock, subjects, events: false, onError });
+  const closed = () => new CellwrightError('closed', 'closed');
+  const authority = authorityOf({ name: 'a', bus, clock, outbox, subjects, timeoutMs: 10_000, closed, onError });
+  const heard: string[] = [];
+
+  /** Serves the shard from now on, and answers each question in parts, of those it is put the `nth` time only these. */
+  function serve(partsOf: (nth: number) => readonly (readonly [part: number, text: string])[]): void {
+    const own = server.connect();
+    own.subscribe(subjects.of(SHARD), ({ data }) => {
+      for (const { from, messages } of decodeFrame(data, own.maxPayloadBytes)) {
+        for (const { type, ...more } of messages) {
+          heard.push(type);
+          const { ask } = more as unknown as { ask: number };
+          const answers = partsOf(heard.length).map(([part, text]) => {
+            return { type: 'placement-answer', ask, part, parts: 2, text };
+          });
+          own.publish(subjects.of(from), encode([{ from: SHARD, messages: answers }]));
+        }
+      }
+    });
+  }
+
+  return { clock, authority, heard, serve };
+}
+
+const WHOLE = [
+  [0, '{"ok":'],
+  [1, '[]}'],
+] as const;
+
+test('what only reads is answered by who serves the shard next, and a change is not made twice', async () => {
+  const { clock, authority, heard, serve } = rig();
+  const read = authority.ask({ type: 'classes-list' });
+  const changed = failureOf(() => authority.ask({ type: 'class-put', name: 'CUSTOM_A' }));
+  clock.runUntilIdle({ untilMs: 500 });
+  serve(() => WHOLE);
+  assert.equal(await settled(clock, read), { ok: [] });
+  assert.is((await settled(clock, changed)).code, 'timeout');
+  assert.equal(heard, ['classes-list']);
+  assert.is(clock.pending, 0);
+  authority.stop();
+});
+
+test('an answer that was broken off is not put together with the one to the same question asked again', async () => {
+  const { clock, authority, heard, serve } = rig();
+  serve((nth) => (nth === 1 ? [[0, '{"ok":["']] : WHOLE));
+  assert.equal(await settled(clock, authority.ask({ type: 'classes-list' })), { ok: [] });
+  assert.equal([heard.length, clock.pending], [2, 0]);
+  authority.stop();
+});
+
+test.run();
