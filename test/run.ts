@@ -4,15 +4,13 @@
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { join, relative, resolve, sep } from 'node:path';
 import { Command } from 'commander';
-import { endWithShell } from '../runtime/cli/end-with-shell.ts';
 import { positiveNumber } from '../runtime/cli/options.ts';
-import { messageOf } from '../runtime/errors.ts';
 import { bundle, newFolder } from './support/bundles.ts';
 import { argvOf, BUNDLES, ROOT } from './support/programs.ts';
+import { endEarly, ownTemporaryFolder } from './support/script.ts';
 
 /** Files at a time: beside those that compute, some end-to-end tests, which wait for most of their time. */
 const PARALLEL = 2;
@@ -189,20 +187,6 @@ async function runAll(files: readonly string[], deadlineMs: number): Promise<Out
   return outcomes;
 }
 
-/** Where tests keep what they need for a while: one that is ended cannot remove it itself. */
-function ownTemporaryFolder(): void {
-  const folder = mkdtempSync(join(tmpdir(), 'cellwright-tests-'));
-  process.on('exit', () => {
-    try {
-      // Servers of tests that were ended may still write there for a moment.
-      rmSync(folder, { recursive: true, force: true, maxRetries: 10 });
-    } catch (error) {
-      console.error(`not all could be removed: ${messageOf(error)}`);
-    }
-  });
-  process.env.TMPDIR = folder;
-}
-
 /** A run that is part of another goes on with what was put together for that. */
 async function bundleFor(files: readonly string[]): Promise<void> {
   if (process.env[BUNDLES] !== undefined) return;
@@ -225,10 +209,9 @@ async function main(): Promise<void> {
     .parse();
   const { deadlineMs } = command.opts<{ deadlineMs: number }>();
 
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => process.exit(1));
-  endWithShell();
+  endEarly('test');
   process.on('exit', () => running.forEach(killGroup));
-  ownTemporaryFolder();
+  ownTemporaryFolder('cellwright-tests-');
 
   const files = filesFor(command.args);
   if (files.length === 0) console.log(`no test file matches ${command.args.map((filter) => `'${filter}'`).join(', ')}`);

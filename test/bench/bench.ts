@@ -5,6 +5,7 @@ import { Argument, Command } from 'commander';
 import { checkWritable, peoplesOutput, writeTo } from '../../runtime/cli/files.ts';
 import { messageOf } from '../../runtime/errors.ts';
 import { startNatsServer } from '../../runtime/nats-server/server.ts';
+import { endEarly } from '../support/script.ts';
 import { buildsInMemory, buildsOverNats } from './builds.ts';
 import { bareLimits, type Limits } from './limits.ts';
 import { million } from './million.ts';
@@ -47,6 +48,7 @@ try {
   bench.error(`error: ${messageOf(error)}`);
 }
 
+endEarly('bench');
 const say = (line: string) => peoplesOutput(json).write(`${line}\n`);
 const { report, figures } = printing(say);
 const server = await startNatsServer({});

@@ -49,6 +49,9 @@ export async function simulateAll({ seeds, workers, placementShards, onProgress 
   async function work(): Promise<void> {
     const argv = argvOf('test/simulation/worker.ts');
     const worker = fork(argv.at(-1) as string, { execArgv: argv.slice(0, -1) });
+    // It would go on with its share, and hear nothing until that is done.
+    const end = () => worker.kill();
+    process.once('exit', end);
     try {
       for (let dealt = share(); dealt.length > 0; dealt = share()) {
         const done = new Promise<ShareDone>((resolve, reject) => {
@@ -63,7 +66,8 @@ export async function simulateAll({ seeds, workers, placementShards, onProgress 
         onProgress?.({ coverage, failures });
       }
     } finally {
-      worker.kill();
+      process.off('exit', end);
+      end();
     }
   }
 

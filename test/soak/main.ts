@@ -4,6 +4,7 @@ import { Command } from 'commander';
 import { checkWritable, peoplesOutput, writeTo } from '../../runtime/cli/files.ts';
 import { positiveNumber, readable, wholeNumber } from '../../runtime/cli/options.ts';
 import { messageOf } from '../../runtime/errors.ts';
+import { endEarly, ownTemporaryFolder } from '../support/script.ts';
 import { type SoakResult, soak } from './soak.ts';
 
 interface Flags {
@@ -38,6 +39,8 @@ try {
   command.error(`error: ${messageOf(error)}`);
 }
 
+endEarly('soak');
+ownTemporaryFolder('cellwright-soak-');
 const say = (line: string) => peoplesOutput(json).write(`${line}\n`);
 const begunAt = Date.now();
 const result = await soak({

@@ -20,6 +20,12 @@ export interface Member {
   resume(): void;
 }
 
+const running = new Set<ChildProcess>();
+// When the soak is ended they go first: what they write to is removed then.
+process.on('exit', () => {
+  for (const child of running) child.kill('SIGKILL');
+});
+
 /** @param log Told what the process writes to its error output, a line at a time. */
 export function memberOf(name: string, options: ProcessOptions, log: (line: string) => void): Member {
   let child: ChildProcess | undefined;
@@ -31,7 +37,9 @@ export function memberOf(name: string, options: ProcessOptions, log: (line: stri
       stdio: ['pipe', 'pipe', 'pipe'],
     });
     child = mine;
+    running.add(mine);
     exited = once(mine, 'exit').then(() => {
+      running.delete(mine);
       if (child === mine) child = undefined;
     });
     let said = '';

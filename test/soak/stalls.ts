@@ -13,6 +13,7 @@ import { clientOf } from '../../runtime/client.ts';
 import { subjectsOf } from '../../runtime/subjects.ts';
 import { systemClock } from '../../runtime/system-clock.ts';
 import { startTestServer } from '../support/nats-server.ts';
+import { endEarly, ownTemporaryFolder } from '../support/script.ts';
 import { answered } from './company.ts';
 import { processesOf, workloadOf } from './plan.ts';
 import { memberOf } from './processes.ts';
@@ -44,6 +45,8 @@ interface Wait {
   endedAt: number;
 }
 
+endEarly('stalls');
+ownTemporaryFolder('cellwright-stalls-');
 const folder = await mkdtemp(join(tmpdir(), 'cellwright-stalls-'));
 const server = await startTestServer();
 const bus = await connectNats({ servers: server.url, name: 'stalls', onError() {} });
