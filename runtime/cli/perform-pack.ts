@@ -20,6 +20,7 @@ import { type PackingRequest, type PackingTrace, readPackingTrace } from '../pac
 import { DRAW_EVERY_MS, WRITE_EVERY_MS } from './display.ts';
 import { checkApart, checkWritable, peoplesOutput, writeTo } from './files.ts';
 import { onInterrupt } from './interrupt.ts';
+import { showReading } from './show-reading.ts';
 import { counted, figure, printable, seconds, table } from './text.ts';
 
 export interface PackFlags {
@@ -49,7 +50,7 @@ export async function performPack({ nodes, pods, policy, seeds: count, tune, jso
   const experiments = policy.flatMap((name) => seeds.map((seed): Experiment => ({ policy: name, seed, tune })));
   const workers = startWorkers(experiments.length);
   try {
-    const trace = readPackingTrace(nodes, pods);
+    const trace = showReading((onRead) => readPackingTrace(nodes, pods, onRead));
     const never = neverPlaced(trace, tune);
     const remarks = remarksOn(trace, never, { nodes, pods, tune });
     if (remarks.length > 0) console.error(printable(remarks));

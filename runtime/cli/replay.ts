@@ -34,7 +34,10 @@ export function addReplay(program: Command): void {
     const { checkApart } = await import('./files.ts');
     checkApart({ nodes, pods }, { json: flags.json });
     const { openbWorkload } = await import('../workload/openb.ts');
-    await run(openbWorkload({ nodesFile: nodes, podsFile: pods, ...workloadOptions(flags) }), flags);
+    const { showReading } = await import('./show-reading.ts');
+    const options = { nodesFile: nodes, podsFile: pods, ...workloadOptions(flags) };
+    const workload = showReading((onRead) => openbWorkload(onRead === undefined ? options : { ...options, onRead }));
+    await run(workload, flags);
   });
   withFlags(
     replay

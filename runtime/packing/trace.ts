@@ -15,7 +15,7 @@ import {
   readHosts,
   requestIn,
 } from '../workload/openb-rows.ts';
-import { type Names, readRows } from '../workload/rows.ts';
+import { type Names, type OnRead, type Row, readRows } from '../workload/rows.ts';
 import { type BuildSpec, MAX_GPUS } from '../workload/workload.ts';
 
 export interface PackingRequest {
@@ -57,18 +57,19 @@ const NOTHING: RequestSpec = { groups: [], groupPolicy: 'none' };
 
 /**
  * Reads the trace.
+ * @param onRead Told how far the lists are read.
  * @throws MalformedError for a row that is wrong, or when there are no GPUs or nobody asks for one, or memory or models are
  * asked for and the list of hosts tells of none; `field` is the column, or the file where it is no column's fault
  * @throws CellwrightError `trace-unreadable` when a file cannot be read
  */
-export function readPackingTrace(nodesFile: string, podsFile: string): PackingTrace {
+export function readPackingTrace(nodesFile: string, podsFile: string, onRead?: OnRead): PackingTrace {
   const spelt: SpeltModels = new Map();
-  const hostRows = readHosts(nodesFile);
+  const hostRows = readHosts(nodesFile, onRead);
   for (const { gpus, model } of hostRows) if (gpus > 0 && model !== '') noteSpelling(spelt, model, nodesFile);
   const hosts = hostRows.map(({ tree }) => providersOf('fleet', tree.name, tree, [])).sort(byName);
   const ofHosts = new Set(spelt.keys());
   const absent = new Map<string, number>();
-  const asked = readRequests(podsFile);
+  const asked = readRequests(podsFile, onRead);
   checkModelsKnown(nodesFile, hostRows, podsFile, asked);
   for (const { models } of asked) {
     for (const model of models) noteSpelling(spelt, model, podsFile);
@@ -113,7 +114,9 @@ function byName([one]: readonly ProviderSpec[], [other]: readonly ProviderSpec[]
   return (one as ProviderSpec).name < (other as ProviderSpec).name ? -1 : 1;
 }
 
-function readRequests(file: string): (Pick<RequestRow, 'line' | 'models'> & { request: PackingRequest })[] {
+type Asked = Pick<RequestRow, 'line' | 'models'> & { request: PackingRequest };
+
+function readRequests(file: string, onRead?: OnRead): Asked[] {
   const seen: Names = new Map();
   const specs = new Map<string, RequestSpec>();
   /** One for all requests that are alike, of which there may be a million. */
@@ -123,11 +126,12 @@ function readRequests(file: string): (Pick<RequestRow, 'line' | 'models'> & { re
     specs.set(key, known);
     return known;
   };
-  return readRows(file, REQUEST_COLUMNS, OPTIONAL_REQUEST_COLUMNS, (row) => {
+  const take = (row: Row<(typeof REQUEST_COLUMNS)[number]>): Asked => {
     // Nothing is called by it: any will do.
     const name = row.label('name', seen);
     const { line, spec, gpus, milli: share, models } = requestIn(row, MAX_GPUS);
     const request = { name, spec: specFor(spec), share, gpuMilli: gpus * share };
     return { line, models, request };
-  });
+  };
+  return readRows(file, REQUEST_COLUMNS, OPTIONAL_REQUEST_COLUMNS, take, onRead);
 }

@@ -4,7 +4,7 @@ import { MAX_AMOUNT } from '../../actors/messages/limits.ts';
 import type { ProviderReport } from '../drivers/driver.ts';
 import { gpuProviders, WHOLE_GPU_MILLI } from '../drivers/gpus.ts';
 import { MalformedError } from '../errors.ts';
-import { type Names, type Row, readRows } from './rows.ts';
+import { type Names, type OnRead, type Row, readRows } from './rows.ts';
 import { type BuildSpec, gpuGroups, MAX_GPUS, MAX_HOST_NAME } from './workload.ts';
 
 const HOST_COLUMNS = ['sn', 'cpu_milli', 'memory_mib', 'gpu', 'model'] as const;
@@ -25,9 +25,9 @@ export interface HostRow {
 }
 
 /** All hosts of a list. @throws what `readRows` throws. */
-export function readHosts(file: string): HostRow[] {
+export function readHosts(file: string, onRead?: OnRead): HostRow[] {
   const seen: Names = new Map();
-  return readRows(file, HOST_COLUMNS, OPTIONAL_HOST_COLUMNS, (row) => hostIn(row, seen));
+  return readRows(file, HOST_COLUMNS, OPTIONAL_HOST_COLUMNS, (row) => hostIn(row, seen), onRead);
 }
 
 /** @param seen The names of the hosts before, to which this one's is added. */

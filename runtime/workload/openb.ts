@@ -13,7 +13,7 @@ import {
   readHosts,
   requestIn,
 } from './openb-rows.ts';
-import { type Names, readRows } from './rows.ts';
+import { type Names, type OnRead, type Row, readRows } from './rows.ts';
 import {
   type Arrival,
   cellNames,
@@ -35,6 +35,8 @@ export interface OpenbOptions {
   untilMs?: number;
   /** Orders requests of the same second, whose order the trace does not record. */
   seed: number | string;
+  /** Told how far the lists are read. Default: nobody. */
+  onRead?: OnRead;
 }
 
 /** A build request asks for each by a group of its own, beside the unnamed one. */
@@ -50,8 +52,8 @@ const COLUMNS = [...REQUEST_COLUMNS, 'creation_time', 'deletion_time'] as const;
 export function openbWorkload(options: OpenbOptions): Workload {
   const cells = cellNames(options.cells);
   checkUntil(options.untilMs);
-  const requests = readRequests(options.podsFile);
-  const hosts = readHosts(options.nodesFile);
+  const requests = readRequests(options.podsFile, options.onRead);
+  const hosts = readHosts(options.nodesFile, options.onRead);
   checkModelsKnown(options.nodesFile, hosts, options.podsFile, requests);
   const lastMs = requests.reduce((last, { atMs, deletedMs }) => Math.max(last, atMs, deletedMs ?? 0), 0);
   const endMs = Math.min(options.untilMs ?? lastMs, lastMs);
@@ -93,9 +95,9 @@ function dealt(hosts: readonly HostRow[], cells: readonly string[]): FleetHost[]
 type Request = Pick<Arrival, 'atMs' | 'id' | 'spec' | 'kind'> &
   Pick<RequestRow, 'line' | 'models'> & { deletedMs: number | undefined };
 
-function readRequests(file: string): Request[] {
+function readRequests(file: string, onRead?: OnRead): Request[] {
   const seen: Names = new Map();
-  return readRows(file, COLUMNS, OPTIONAL_REQUEST_COLUMNS, (row) => {
+  const take = (row: Row<(typeof COLUMNS)[number]>): Request => {
     const id = row.name('name', seen);
     const { line, spec, gpus, milli, models } = requestIn(row, MAX_GPUS_ASKED);
     if (Object.keys(spec).length === 0) throw row.wrong('cpu_milli', 'above zero, and nothing else is asked for');
@@ -103,5 +105,6 @@ function readRequests(file: string): Request[] {
     const deletedS = row.isEmpty('deletion_time') ? undefined : row.number('deletion_time', createdS);
     const deletedMs = deletedS === undefined ? undefined : Math.round(deletedS * 1000);
     return { atMs: Math.round(createdS * 1000), deletedMs, id, spec, kind: gpuKind(gpus, milli), line, models };
-  });
+  };
+  return readRows(file, COLUMNS, OPTIONAL_REQUEST_COLUMNS, take, onRead);
 }

@@ -13,6 +13,12 @@ const NOTHING = /^(|nan|none|null|na|n\/a|<na>)$/i;
 /** Of decimal fractions that are added up or multiplied so much may be too much or missing: of 1000.0000000000001 too. */
 const NOISE = 1e-6;
 
+/** Told now and then which part of a file, 0 to 1, has been read. */
+export type OnRead = (file: string, part: number) => void;
+
+/** After so many rows it is told. */
+const TELL_EVERY_ROWS = 1_000;
+
 /** Names that rows bear, each with where it stands and how it is written there. */
 export type Names = Map<string, { readonly line: number; readonly written: string }>;
 
@@ -20,8 +26,8 @@ export type Names = Map<string, { readonly line: number; readonly written: strin
 interface ReadRow {
   readonly record: Readonly<Record<string, string>>;
   readonly raw: string;
-  /** The line that it ends in, and what is uneven about it. */
-  readonly info: { readonly lines: number; readonly error?: unknown };
+  /** The line that it ends in, how much was read by then, and what is uneven about it. */
+  readonly info: { readonly lines: number; readonly bytes: number; readonly error?: unknown };
 }
 
 /** A row whose columns are read with checks; each error says where it is. */
@@ -68,9 +74,11 @@ export function readRows<Column extends string, Taken>(
   columns: readonly Column[],
   optional: Readonly<Partial<Record<Column, string>>>,
   take: (row: Row<Column>) => Taken,
+  onRead: OnRead = () => {},
 ): Taken[] {
   // Lines may end in any way; the parser counts them only if all end in one.
   const text = readTrace(file).replaceAll(/\r\n?/g, '\n');
+  const bytes = Buffer.byteLength(text);
   /** The last line that was read. */
   let lastLine = 0;
   let header: readonly string[] = [];
@@ -111,6 +119,7 @@ export function readRows<Column extends string, Taken>(
       throw notCsv(`it ends within a row: of ${header.length} cells there are ${cells.length}, in line ${line}`);
     }
     all.push(take(rowOf(file, line, { ...blank, ...record } as Record<Column, string>, has)));
+    if (all.length % TELL_EVERY_ROWS === 0) onRead(file, info.bytes / bytes);
   };
   try {
     parse(text, {
