@@ -2,7 +2,7 @@
 
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { suite } from 'uvu';
@@ -129,6 +129,29 @@ test('what is put together is removed at the end, and what a run that was killed
     readdirSync(CACHE).filter((name) => name.startsWith(`tests-of-${pid}-`)),
     [],
   );
+});
+
+test('where nothing can be put together, everything is run from its sources', async () => {
+  const copy = `${mkdtempSync(join(tmpdir(), 'cellwright-test-'))}/`;
+  try {
+    for (const part of ['package.json', 'package-lock.json', 'actors', 'machines', 'runtime', 'test/support']) {
+      cpSync(`${ROOT}${part}`, `${copy}${part}`, { recursive: true });
+    }
+    for (const file of ['test/run.ts', fixture('passing')]) cpSync(`${ROOT}${file}`, `${copy}${file}`);
+    symlinkSync(`${ROOT}node_modules`, `${copy}node_modules`);
+    // No folder can be made there, by whomever.
+    writeFileSync(`${copy}.cache`, '');
+    const { status, stdout, stderr } = spawnSync(
+      process.execPath,
+      ['--import', 'tsx', 'test/run.ts', fixture('passing')],
+      { cwd: copy, env: ALONE, encoding: 'utf8' },
+    );
+    assert.match(stdout, /^nothing can be put together \(.*\.cache.*\): everything is run from its sources\n/);
+    assert.match(stdout, /\n2 passed, 0 failed, 1 skipped\n$/);
+    assert.is(status, 0, stderr);
+  } finally {
+    rmSync(copy, { recursive: true, force: true });
+  }
 });
 
 test('a file that cannot be put together fails by itself', async () => {

@@ -8,6 +8,7 @@ import { existsSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { join, relative, resolve, sep } from 'node:path';
 import { Command } from 'commander';
 import { positiveNumber } from '../runtime/cli/options.ts';
+import { messageOf } from '../runtime/errors.ts';
 import { bundle, newFolder } from './support/bundles.ts';
 import { argvOf, BUNDLES, ROOT } from './support/programs.ts';
 import { endEarly, ownTemporaryFolder } from './support/script.ts';
@@ -190,7 +191,13 @@ async function runAll(files: readonly string[], deadlineMs: number): Promise<Out
 /** A run that is part of another goes on with what was put together for that. */
 async function bundleFor(files: readonly string[]): Promise<void> {
   if (process.env[BUNDLES] !== undefined) return;
-  const folder = newFolder();
+  let folder: string;
+  try {
+    folder = newFolder();
+  } catch (error) {
+    console.log(`nothing can be put together (${messageOf(error)}): everything is run from its sources`);
+    return;
+  }
   process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
   process.env[BUNDLES] = `${folder}/`;
   try {
