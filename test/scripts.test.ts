@@ -21,7 +21,7 @@ const SCRIPTS: Readonly<Record<string, string>> = {
 function started(script: string) {
   const folder = mkdtempSync(join(tmpdir(), 'cellwright-test-'));
   const argv = [process.execPath, ...argvOf(SCRIPTS[script] as string)];
-  const shell = spawn('sh', ['-c', `${argv.map((part) => `'${part}'`).join(' ')}; exit $?`], {
+  const shell = spawn('sh', ['-c', '"$@"; exit $?', 'sh', ...argv], {
     cwd: ROOT,
     env: { ...process.env, npm_lifecycle_event: script, TMPDIR: folder },
     detached: true,

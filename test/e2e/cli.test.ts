@@ -326,7 +326,7 @@ test('demo - Ctrl-C ends it in order', () =>
 
 test('demo - ends in order with the shell in which npm runs it, which alone is told when npm is to end', async () => {
   const script = [process.execPath, ...argvOf('runtime/cli/main.ts'), 'demo', '--serve', '--requests', '20'];
-  const shell = spawn('sh', ['-c', `${script.map((part) => `'${part}'`).join(' ')}; exit $?`], {
+  const shell = spawn('sh', ['-c', '"$@"; exit $?', 'sh', ...script], {
     cwd: ROOT,
     env: { ...process.env, npm_lifecycle_event: 'start' },
     detached: true,

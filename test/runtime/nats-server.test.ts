@@ -82,7 +82,7 @@ function pidIn(root: string): () => number | null {
 function starting(script: string): string[] {
   const argv = argvOf('runtime/nats-server/server.ts');
   const entry = pathToFileURL(argv.at(-1) as string).href;
-  const whole = `const { startNatsServer } = await import('${entry}'); ${script}`;
+  const whole = `const { startNatsServer } = await import(${JSON.stringify(entry)}); ${script}`;
   return [...argv.slice(0, -1), '--input-type=module', '-e', whole];
 }
 
