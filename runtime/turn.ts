@@ -411,6 +411,8 @@ class HostedActor<State, Incoming extends Message, Recorded> implements ActorHos
 
   #recover(): void {
     this.#owing = false;
+    this.#snapshotIfDue();
+    if (this.#phase !== 'running') return;
     this.#decide(() => this.#actor.recover(this.#state as State, this.#turn));
     this.#schedule();
   }
@@ -476,6 +478,15 @@ class HostedActor<State, Incoming extends Message, Recorded> implements ActorHos
     if (this.#tenure?.holds() === false) return;
     try {
       this.#gate.appendAll();
+    } catch (error) {
+      this.#journalFailed(error);
+    }
+  }
+
+  /** One that records nothing is not looked at otherwise, and each of its openings leaves an entry. */
+  #snapshotIfDue(): void {
+    try {
+      if (this.journal.wantsSnapshot) this.#snapshot();
     } catch (error) {
       this.#journalFailed(error);
     }

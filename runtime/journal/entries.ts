@@ -65,6 +65,9 @@ function inPieces(head: object, value: unknown, { epoch, pieceBytes }: Limits): 
   });
 }
 
+/** About how large one is. */
+const EPOCH_BYTES = 32;
+
 export function epochEntry(epoch: number): Uint8Array {
   return encode({ v: ENTRY_VERSION, kind: 'epoch', epoch });
 }
@@ -83,8 +86,9 @@ export function readEntry(body: Uint8Array, stream: string, sequence: number): E
 
 export interface Assembled<R> extends Recorded<R> {
   readonly epoch: number;
-  /** Records after the snapshot, and the bytes of them. */
+  /** Records after the snapshot, how often the journal was opened since, and the bytes of all that. */
   readonly recordsSince: number;
+  readonly openingsSince: number;
   readonly bytesSince: number;
   readonly snapshotBytes: number;
   /** Entries are missing, and no snapshot stands for them. */
@@ -109,6 +113,7 @@ export function assembler<R>(): Assembler<R> {
   let records: R[] = [];
   let pieces: Uint8Array[] = [];
   let snapshotBytes = 0;
+  let openingsSince = 0;
   let bytesSince = 0;
   let hasGap = false;
   /** The snapshot of which parts have come: how many records, and bytes of them, stand before it. */
@@ -128,6 +133,8 @@ export function assembler<R>(): Assembler<R> {
     snapshotBytes = partial.bytes;
     records = records.slice(partial.records);
     bytesSince -= partial.before;
+    // An opening would have ended the snapshot.
+    openingsSince = 0;
     partial = null;
     // What is before it may be purged, also while it is read.
     hasGap = false;
@@ -148,7 +155,11 @@ export function assembler<R>(): Assembler<R> {
         partial = null;
       }
       epoch = entry.epoch;
-      if (entry.kind === 'epoch') return;
+      if (entry.kind === 'epoch') {
+        openingsSince += 1;
+        bytesSince += EPOCH_BYTES;
+        return;
+      }
       if (entry.piece === 0) pieces = [];
       if (entry.piece !== pieces.length) return;
       pieces.push(entry.data);
@@ -163,7 +174,10 @@ export function assembler<R>(): Assembler<R> {
         for (const record of value as R[]) records.push(record);
       }
     },
-    assembled: () => ({ snapshot, records, epoch, recordsSince: records.length, bytesSince, snapshotBytes, hasGap }),
+    assembled() {
+      const recordsSince = records.length;
+      return { snapshot, records, epoch, recordsSince, openingsSince, bytesSince, snapshotBytes, hasGap };
+    },
   };
 }
 

@@ -26,8 +26,9 @@ export class SnapshotsDue {
   }
 
   /** Goes on from what was read. */
-  begin({ recordsSince, bytesSince, snapshotBytes }: Assembled<unknown>): void {
-    this.#records = recordsSince;
+  begin({ recordsSince, openingsSince, bytesSince, snapshotBytes }: Assembled<unknown>): void {
+    // Each opening leaves an entry, and an owner that is started again and again may record next to nothing.
+    this.#records = recordsSince + openingsSince;
     this.#bytes = bytesSince;
     this.#lastBytes = snapshotBytes;
     this.#isBeingTaken = false;

@@ -3,6 +3,8 @@
 
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
+import type { Actor, Message } from '../../actors/actor.ts';
+import { snapshotOf } from '../../actors/snapshot.ts';
 import { connectNats, type NatsBus } from '../../runtime/bus/nats.ts';
 import { encode } from '../../runtime/codec.ts';
 import { CellwrightError } from '../../runtime/errors.ts';
@@ -13,6 +15,7 @@ import { memoryJournals } from '../../runtime/journal/memory.ts';
 import { readStream } from '../../runtime/journal/reading.ts';
 import { subjectsOf } from '../../runtime/subjects.ts';
 import { systemClock } from '../../runtime/system-clock.ts';
+import { actorHost } from '../../runtime/turn.ts';
 import { startTestServer, type TestServer } from '../support/nats-server.ts';
 import { failureOf, until } from '../support/until.ts';
 
@@ -346,6 +349,43 @@ async function storedOf(bus: NatsBus): Promise<{ from: number; messages: number 
   const { state } = await manager.streams.info('cw-placement-0-journal');
   return { from: state.first_seq, messages: state.messages };
 }
+
+test('journal - an owner that is started again and again has a snapshot in time, though it records nothing', () =>
+  onServer(async (_, bus) => {
+    const journals = onJetStream(bus, 10);
+    for (let life = 0; life < 12; life += 1) {
+      const journal = journals<Noted>(OWNER);
+      await journal.open();
+      await journal.close();
+    }
+    assert.is((await storedOf(bus)).messages, 12);
+    const idle: Actor<null, Message, Noted> = {
+      init: () => null,
+      receive() {},
+      apply() {},
+      recover() {},
+      snapshot: () => snapshotOf({ sum: 0 }, {}),
+      restore: () => null,
+    };
+    const outbox = { send() {}, publish() {}, local() {}, setEpoch() {} };
+    const host = actorHost({
+      address: OWNER,
+      actor: idle,
+      journal: journals<Noted>(OWNER),
+      clock,
+      outbox,
+      maxMailbox: 10,
+      onFailure: (error) => assert.unreachable(error.message),
+    });
+    await host.start();
+    let left = 12;
+    for (let looks = 0; looks < 2_000 && left !== 1; looks += 1) left = (await storedOf(bus)).messages;
+    await host.stop();
+    assert.is(left, 1, 'what is before the snapshot is gone');
+    const again = journals<Noted>(OWNER);
+    assert.equal((await again.open()).snapshot, [{ sum: 0 }]);
+    assert.not(again.wantsSnapshot);
+  }));
 
 test('journal - a snapshot is taken in parts between appends, and has what was recorded before it began', () =>
   onServer(async (_, bus) => {
