@@ -2,6 +2,7 @@
 
 import type { Allocation } from '../../machines/instance-build.ts';
 import { addAllocations, type Sums } from '../amounts.ts';
+import { olderThan } from '../deleted.ts';
 import { applyApiRecord, replaceAllocations } from './api/apply.ts';
 import { heldBy } from './consumers.ts';
 import { forgetLately, type Hold, type Holds, REMEMBERED_MS, type StoredHolds } from './holds.ts';
@@ -57,10 +58,7 @@ const LISTINGS = new Set([CLASSES, TRAITS, PROVIDERS]);
 
 /** Notes in which listings a change shows, for as long as somebody may have begun to list before it. */
 function note({ seen }: Holds, keys: readonly string[], transaction: string, at: number): void {
-  for (const [topic, before] of seen) {
-    if (before.at >= at - REMEMBERED_MS) break;
-    seen.delete(topic);
-  }
+  for (const [topic] of olderThan(seen, ([, before]) => before.at, at - REMEMBERED_MS)) seen.delete(topic);
   for (const key of keys) {
     if (!LISTINGS.has(key) && !key.startsWith(usageTopic(''))) continue;
     seen.delete(key);

@@ -56,6 +56,30 @@ test('transactions - all shards make a change, and it is answered', () => {
   on.check();
 });
 
+test('transactions - in which listings changes show is forgotten, also after a clock that was wrong', () => {
+  const on = rig();
+  const changeOf = (project: string) => {
+    const parts = partsOf({ a: { 0: 1 } }).map((part) => ({
+      ...part,
+      wide: true,
+      consumers: part.consumers.map((one) => ({ ...one, project })),
+    }));
+    on.say(0, { ...change(`for-${project}`, {}), parts });
+    on.deliver();
+  };
+  const setForward = (ms: number) => on.shards.forEach((shard) => void shard.setBack(-ms));
+  const seen = () => (on.shards[0] as Desk).state.holds.seen.size;
+  setForward(200_000_000);
+  changeOf('ahead');
+  setForward(-200_000_000);
+  for (let project = 0; project < 20; project += 1) {
+    changeOf(`p${project}`);
+    on.pass(60_000);
+    on.deliver();
+  }
+  assert.ok(seen() > 1 && seen() < 8, `${seen()} are remembered`);
+});
+
 test('transactions - one that does not fit in one shard is made in none, and told why', () => {
   const on = rig();
   on.say(2, claim('rival', 2, 3));
