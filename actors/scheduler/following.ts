@@ -12,7 +12,14 @@ import { buildsMatter } from './ranking/ranking.ts';
 import type { Work } from './state.ts';
 import { cellFeed, type Follower, follow, newFollower, placementFeed, type Teller } from './view/feeds.ts';
 import { noteCell, noteShard, type Silent } from './view/silence.ts';
-import { forgetGenerations, forgetUnlisted, learnChanges, learnProvidersPage, type View } from './view/view.ts';
+import {
+  forgetEarly,
+  forgetGenerations,
+  forgetUnlisted,
+  learnChanges,
+  learnProvidersPage,
+  type View,
+} from './view/view.ts';
 import { expectNoMore, forgetHost, forgetUnlistedHosts, learnHosts, learnHostsPage } from './view/view-hosts.ts';
 
 const PAGE = 500;
@@ -40,7 +47,9 @@ export function providersChanged(work: Work, message: ProvidersChanged): void {
   for (const consumer of message.deleted ?? []) expectNoMore(view, consumer);
   heard(work, feed, { shard: message.shard }, message, isBeat(message));
   const follower = followers.get(feed);
-  if (follower === undefined || follower.ask === null) return;
+  if (follower === undefined) return;
+  // Of what is not there by now no page that is on its way will tell.
+  if (follower.ask === null) return forgetEarly(view, message.shard);
   // What is told between two pages is there, though it may stand on neither.
   for (const { id } of message.changed) follower.listed.add(id);
   for (const id of message.removed) follower.goneAt.set(id, message.sequence);

@@ -72,6 +72,18 @@ test('scheduler - of what comes and goes while it asks for no whole it keeps not
   assert.equal([follower.listed.size, follower.goneAt.size, follower.ask], [0, 0, null]);
 });
 
+test('scheduler - the use of a provider that is gone, told in an answer that its going has overtaken, is not kept', () => {
+  const all = rig(hostsIn('c1', 'h1', 'h2'));
+  const { view, followers } = all.on.state;
+  const { epoch, sequence } = followers.get('placement 0') ?? { epoch: 0, sequence: 0 };
+  all.hear({ ...change(epoch, sequence + 1), removed: ['p-h2'] });
+  const refusal = { code: 'exceeds-capacity' as const, message: 'full' };
+  const usages = [{ id: 'p-h2', generation: 99, used: { VCPU: 8 } }];
+  all.hear({ type: 'claim-refused', consumer: 'late', attempt: 1, refusal, usages } as SchedulerMessage, 'placement/0');
+  all.hear(change(epoch, sequence + 1));
+  assert.equal([...view.toldEarly], []);
+});
+
 test('scheduler - a beat with a new number means that the last change was lost, and it asks for the whole', () => {
   const all = rig(hostsIn('c1', 'h1'));
   const { epoch, sequence } = all.on.state.followers.get('placement 0') ?? { epoch: 0, sequence: 0 };

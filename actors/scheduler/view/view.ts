@@ -250,7 +250,7 @@ export function learnChanges(view: View, { shard, changed, used, removed }: Prov
 
 /** Lets whatever a shard tells next count as newer than what is known of its providers. */
 export function forgetGenerations({ providers, toldWholeAt, toldEarly, shards }: View, shard: number): void {
-  forgetEarly(toldEarly, shard);
+  forgetEarly({ toldEarly }, shard);
   for (const [id, provider] of providers) {
     if (placementShardOf(provider.root, shards) !== shard) continue;
     toldWholeAt.delete(id);
@@ -258,7 +258,8 @@ export function forgetGenerations({ providers, toldWholeAt, toldEarly, shards }:
   }
 }
 
-function forgetEarly(toldEarly: View['toldEarly'], shard: number): void {
+/** Forgets the use of providers that are not known: they may be gone, and nobody would tell of them any more. */
+export function forgetEarly({ toldEarly }: Pick<View, 'toldEarly'>, shard: number): void {
   for (const [id, told] of toldEarly) if (told.shard === shard) toldEarly.delete(id);
 }
 
@@ -272,7 +273,7 @@ export function learnProvidersPage(view: View, page: ProvidersPage, listed: Set<
 
 /** After the last page of a shard: what no page had is gone. */
 export function forgetUnlisted(view: View, listed: ReadonlySet<string>, shard: number): void {
-  forgetEarly(view.toldEarly, shard);
+  forgetEarly(view, shard);
   for (const [id, provider] of [...view.providers]) {
     if (!listed.has(id) && placementShardOf(provider.root, view.shards) === shard) forgetProvider(view, provider);
   }
