@@ -25,8 +25,8 @@ export interface NatsLink {
    * @throws CellwrightError as the client has it.
    */
   publish(subject: string, data: Encoded, options: PublishOptions, block: HeaderBlock | undefined, bytes: number): void;
-  /** Resolves when a server is there, or the connection is closed. */
-  back(): Promise<void>;
+  /** Resolves when a server is there, or the connection is closed, or after so long. */
+  back(limitMs: number): Promise<void>;
   flush(): Promise<void>;
   /**
    * Has `ended` told when the server, set up anew, ends what is heard of a subject in a queue group: it does not say in
@@ -75,14 +75,24 @@ export function natsLink(connection: NatsConnection, options: NatsLinkOptions): 
   let dropped = 0;
   let maxPayloadBytes = connection.info?.max_payload ?? USUAL_MAX_PAYLOAD;
   let closing: Promise<void> | undefined;
-  /** Resolved, and replaced, each time the connection comes back or is closed. */
-  let wake = (): void => {};
-  let woken = new Promise<void>((resolve) => (wake = resolve));
+  /** Each is called when the connection comes back or is closed. */
+  const waiting = new Set<() => void>();
 
   const wakeWaiting = (): void => {
-    wake();
-    woken = new Promise((resolve) => (wake = resolve));
+    for (const wake of [...waiting]) wake();
   };
+
+  /** Whoever has waited long enough is forgotten: an outage may last for days, and callers ask again and again. */
+  const backWithin = (limitMs: number): Promise<void> =>
+    new Promise((resolve) => {
+      const wake = (): void => {
+        waiting.delete(wake);
+        timer?.cancel();
+        resolve();
+      };
+      const timer = limitMs === Number.POSITIVE_INFINITY ? undefined : clock.after(limitMs, wake);
+      waiting.add(wake);
+    });
 
   const closed = connection.closed().then((reason) => {
     connected = false;
@@ -191,7 +201,7 @@ export function natsLink(connection: NatsConnection, options: NatsLinkOptions): 
       if (connected) send(subject, data, publishOptions, block);
       else keep(subject, data, publishOptions, bytes);
     },
-    back: () => (connected || connection.isClosed() ? Promise.resolve() : woken),
+    back: (limitMs) => (connected || connection.isClosed() ? Promise.resolve() : backWithin(limitMs)),
     async flush() {
       for (;;) {
         if (connection.isClosed()) throw closedError();
@@ -203,7 +213,7 @@ export function natsLink(connection: NatsConnection, options: NatsLinkOptions): 
             if (connection.isClosed()) throw busError(error, 'flush');
           }
         }
-        if (!connected) await woken;
+        if (!connected) await backWithin(Number.POSITIVE_INFINITY);
       }
     },
     whenEnded(subject, ended) {

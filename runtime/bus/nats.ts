@@ -9,7 +9,6 @@ import { eachOnce } from '../patience.ts';
 import { sleep } from '../pause.ts';
 import { systemClock } from '../system-clock.ts';
 import { unfailing } from '../unfailing.ts';
-import { within } from '../within.ts';
 import type { Body, Bus, Encoded, PublishOptions } from './bus.ts';
 import { interest, type Listener } from './interest.ts';
 import { loopbackOf } from './loopback.ts';
@@ -224,7 +223,7 @@ function natsBus({ main, echo, requests, report, tell, clock, inboxPrefix, close
       checkMessage(subject, data, headers === undefined ? {} : { headers }, main.maxPayloadBytes);
       const deadline = clock.monotonic() + timeoutMs;
       // The client would lose the question and wait for the answer.
-      if (!echo.connected) await within(timeoutMs, echo.back(), clock);
+      if (!echo.connected) await echo.back(timeoutMs);
       if (closing !== undefined || echo.connection.isClosed()) throw closedError();
       if (!echo.connected) throw new TimeoutError(`'${subject}'`, timeoutMs);
       return requests.ask(subject, Math.max(1, Math.ceil(deadline - clock.monotonic())), (reply) => {

@@ -7,6 +7,8 @@ import { type AddressInfo, createConnection, createServer, type Socket } from 'n
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { format } from 'node:util';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import * as fc from 'fast-check';
 import { connect } from 'nats';
 import pino from 'pino';
@@ -162,6 +164,27 @@ test('bus NATS - the ping by which a flush knows that all has arrived stands beh
       await bus.close();
       relay.close();
     }
+  });
+});
+
+test('bus NATS - of requests that were made in vain while disconnected nothing is kept', async () => {
+  setFlagsFromString('--expose-gc');
+  const collect = runInNewContext('gc') as () => void;
+  await withServer({}, async (server, connect) => {
+    const bus = await connect();
+    await server.kill();
+    await until('it is disconnected', () => !bus.connected);
+    const askInVain = async (times: number) => {
+      for (let asked = 0; asked < times; asked += 500) {
+        const asking = Array.from({ length: 500 }, () => bus.request('cw.nobody', EMPTY, { timeoutMs: 2 }));
+        for (const { status } of await Promise.allSettled(asking)) assert.is(status, 'rejected');
+      }
+      collect();
+      return process.memoryUsage().heapUsed;
+    };
+    const before = await askInVain(2_000);
+    const kept = ((await askInVain(10_000)) - before) / 10_000;
+    assert.ok(kept < 200, `${kept} bytes of each`);
   });
 });
 
