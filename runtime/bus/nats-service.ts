@@ -1,6 +1,6 @@
 // NATS services: endpoints that are discovered, and answered by the server or, what this process asks of itself, in here.
 
-import { type Service as NatsService, ServiceError, type ServiceMsg } from 'nats';
+import { type NatsConnection, type Service as NatsService, ServiceError, type ServiceMsg } from 'nats';
 import type { Clock, Timer } from '../clock.ts';
 import type { CellwrightError } from '../errors.ts';
 import { within } from '../within.ts';
@@ -27,7 +27,7 @@ export async function natsService(config: ServiceConfig, parts: ServingParts): P
   let isOver = false;
   let again: Timer | undefined;
   const begin = async (): Promise<void> => {
-    const begun = await link.connection.services.add({
+    const begun = await passing(link.connection).services.add({
       name,
       description,
       version,
@@ -78,6 +78,14 @@ export async function natsService(config: ServiceConfig, parts: ServingParts): P
       if (await within(closeTimeoutMs, stopping, clock)) await stopping;
     },
   };
+}
+
+/**
+ * The same connection, for one service. The client would keep a service that was stopped until the connection is closed, to
+ * stop it then; its subscriptions end with the connection, and it with them.
+ */
+function passing(connection: NatsConnection): NatsConnection {
+  return Object.create(connection, { closed: { value: () => new Promise(() => {}) } });
 }
 
 /** The client counts and answers what is thrown here; with a message that fits a header it does so safely. */

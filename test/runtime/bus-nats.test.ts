@@ -188,6 +188,32 @@ test('bus NATS - of requests that were made in vain while disconnected nothing i
   });
 });
 
+test('bus NATS - of services that were stopped nothing is kept, however long the connection lasts', async () => {
+  setFlagsFromString('--expose-gc');
+  const collect = runInNewContext('gc') as () => void;
+  await withServer({}, async (_, connect) => {
+    const bus = await connect();
+    const serve = async (times: number) => {
+      for (let served = 0; served < times; served += 1) {
+        const endpoint = { name: 'hello', subject: 'cw.hello', handler() {} };
+        const service = await bus.serve({
+          name: 'greeter',
+          description: '',
+          version: '1.0.0',
+          metadata: {},
+          endpoints: [endpoint],
+        });
+        await service.stop();
+      }
+      collect();
+      return process.memoryUsage().heapUsed;
+    };
+    const before = await serve(50);
+    const kept = ((await serve(200)) - before) / 200;
+    assert.ok(kept < 4_000, `${kept} bytes of each`);
+  });
+});
+
 test('bus NATS - too much published while disconnected drops the oldest, and says so once', async () => {
   await withServer({}, async (server, connect) => {
     const errors: CellwrightError[] = [];
