@@ -12,16 +12,13 @@ export function lentBus(bus: ClientBus): { bus: ClientBus; end(): void } {
   let hasEnded = false;
   let end = () => {};
   const over = new Promise<void>((resolve) => {
-    end = () => {
-      hasEnded = true;
-      resolve();
-    };
+    end = resolve;
   });
-  const ending = bus.ending === undefined ? over : Promise.race([over, bus.ending]);
+  const leave = whenEnding(bus, () => end());
   const closed = () => new CellwrightError('closed', 'the node has stopped');
   return {
     bus: {
-      ending,
+      ending: over,
       get maxPayloadBytes() {
         return bus.maxPayloadBytes;
       },
@@ -34,6 +31,27 @@ export function lentBus(bus: ClientBus): { bus: ClientBus; end(): void } {
         return bus.subscribe(subject, handler, options);
       },
     },
-    end: () => end(),
+    end() {
+      hasEnded = true;
+      leave();
+      end();
+    },
   };
+}
+
+/** By the ending of each bus: a promise would keep whoever waits for it, though he has left. */
+const waiting = new WeakMap<Promise<void>, Set<() => void>>();
+
+/** Calls `act` when the bus is being closed, unless it is left before. */
+function whenEnding({ ending }: ClientBus, act: () => void): () => void {
+  if (ending === undefined) return () => {};
+  const acts = waiting.get(ending) ?? new Set();
+  if (!waiting.has(ending)) {
+    waiting.set(ending, acts);
+    void ending.then(() => {
+      for (const each of acts) each();
+    });
+  }
+  acts.add(act);
+  return () => void acts.delete(act);
 }

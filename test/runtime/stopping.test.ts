@@ -132,4 +132,22 @@ test('stopping - a bus that is lent ends with the node, or with the bus itself i
   assert.throws(() => second.bus.subscribe('a', () => {}), /the node has stopped/);
 });
 
+test('stopping - a bus that outlives the nodes that it is lent to is waited for once, and keeps none of them', async () => {
+  const none = { request: () => Promise.reject(new Error('none')), subscribe: () => ({ unsubscribe() {} }) };
+  let endBus = () => {};
+  const ending = new Promise<void>((resolve) => (endBus = resolve));
+  let waited = 0;
+  const counting: Promise<void>['then'] = (...acts) => {
+    waited += 1;
+    return Promise.prototype.then.call(ending, ...acts) as never;
+  };
+  void Object.defineProperty(ending, 'then', { value: counting });
+  const bus = { ...none, maxPayloadBytes: 1, ending };
+  for (let node = 0; node < 20; node += 1) lentBus(bus).end();
+  const last = lentBus(bus);
+  assert.is(waited, 1);
+  endBus();
+  await last.bus.ending;
+});
+
 test.run();
