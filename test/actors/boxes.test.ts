@@ -4,6 +4,7 @@ import fc from 'fast-check';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { type Box, Boxes, hostAt, type Measures, slotsIn } from '../../actors/scheduler/ranking/boxes.ts';
+import { Rows } from '../../actors/scheduler/ranking/rows.ts';
 import { Slots } from '../../actors/scheduler/ranking/slots.ts';
 import { emptyView } from '../../actors/scheduler/view/view.ts';
 import { learnHost } from '../../actors/scheduler/view/view-hosts.ts';
@@ -20,12 +21,24 @@ function boxesOfNone(hosts = HOSTS) {
   const view = emptyView();
   for (let n = 0; n < hosts; n += 1) learnHost(view, 'c1', { host: `h${n}`, provider: `p${n}`, state: 'up' });
   const slots = new Slots('s', view);
-  const values = Array.from({ length: MEASURES }, () => new Float64Array(hosts));
+  const rows = new Rows(MEASURES);
+  rows.widen(hosts);
   const measures: Measures = {
-    values,
+    rows,
+    count: MEASURES,
     distance: (measure, least, most) => (measure === NEVER_APART ? 0 : most - least),
   };
-  return { slots, values, boxes: new Boxes(slots, measures, []) };
+  return { slots, rows, boxes: new Boxes(slots, measures, []) };
+}
+
+/** Has all measures of a host be others. */
+function draw({ values }: Rows, slot: number, next: (before: number) => number): void {
+  for (let at = slot * MEASURES; at < (slot + 1) * MEASURES; at += 1) values[at] = next(values[at] as number);
+}
+
+/** Has the first measure of a host be another. */
+function putFirst({ values }: Rows, slot: number, value: number): void {
+  values[slot * MEASURES] = value;
 }
 
 /** Puts hosts in where there are none; answers how many were put in at one time. */
@@ -35,17 +48,20 @@ const putIn = (boxes: Boxes, slots: number[]): number[] => [...boxes.fill(slots)
 const MOST = 24;
 
 /** Looks at every box; answers how many there are, and how many of those that are divided are divided by tie alone. */
-function checked(box: Box, slots: Slots, values: readonly Float64Array[], whole: Box | null = null) {
+function checked(box: Box, slots: Slots, rows: Rows, whole: Box | null = null) {
   const within = slotsIn(box);
   assert.is(box.whole, whole);
   assert.is(box.count, within.length);
-  const least = (of: ArrayLike<number>) => within.reduce((sum, slot) => Math.min(sum, of[slot] as number), Infinity);
-  const most = (of: ArrayLike<number>) => within.reduce((sum, slot) => Math.max(sum, of[slot] as number), -Infinity);
+  const measured = (measure: number) => (slot: number) => rows.values[slot * MEASURES + measure] as number;
+  const all = Array.from({ length: MEASURES }, (_, measure) => measured(measure));
+  const least = (of: (slot: number) => number) => within.reduce((sum, slot) => Math.min(sum, of(slot)), Infinity);
+  const most = (of: (slot: number) => number) => within.reduce((sum, slot) => Math.max(sum, of(slot)), -Infinity);
   assert.equal(
     [...box.bounds],
-    values.flatMap((one) => [least(one), most(one)]),
+    all.flatMap((one) => [least(one), most(one)]),
   );
-  assert.equal([box.tie, box.commonTie], [least(slots.ties), least(slots.commonTies)]);
+  const tieOf = (slot: number) => slots.ties[slot] as number;
+  assert.equal([box.tie, box.commonTie], [least(tieOf), least((slot) => slots.commonTies[slot] as number)]);
   const found = { boxes: 1, byTie: 0 };
   const { division } = box;
   assert.is(division === null, box.slots !== null);
@@ -56,16 +72,16 @@ function checked(box: Box, slots: Slots, values: readonly Float64Array[], whole:
   const { by, at, lower, upper } = division;
   if (by < 0) {
     found.byTie += 1;
-    for (const measure of values.keys()) {
+    for (const measure of all.keys()) {
       if (measure === NEVER_APART) continue;
       assert.is(box.bounds[2 * measure], box.bounds[2 * measure + 1], 'those that are divided by tie are alike');
     }
   }
-  const of = by < 0 ? slots.ties : (values[by] as Float64Array);
-  for (const slot of slotsIn(lower)) assert.ok((of[slot] as number) < at);
-  for (const slot of slotsIn(upper)) assert.ok((of[slot] as number) >= at);
+  const of = by < 0 ? tieOf : measured(by);
+  for (const slot of slotsIn(lower)) assert.ok(of(slot) < at);
+  for (const slot of slotsIn(upper)) assert.ok(of(slot) >= at);
   for (const half of [lower, upper]) {
-    const { boxes, byTie } = checked(half, slots, values, box);
+    const { boxes, byTie } = checked(half, slots, rows, box);
     found.boxes += boxes;
     found.byTie += byTie;
   }
@@ -81,13 +97,11 @@ test('boxes - each host is in one, within bounds that fit, whatever comes, goes 
   fc.assert(
     fc.property(fc.integer(), fc.constantFrom(1, 3, 1_000), fc.boolean(), (seed, different, atOnce) => {
       const random = seededRandom(seed);
-      const { slots, values, boxes } = boxesOfNone();
+      const { slots, rows, boxes } = boxesOfNone();
       const there = new Set<number>();
-      const draw = (slot: number) => {
-        for (const one of values) one[slot] = random.integer(0, different) / 4;
-      };
+      const drawNext = () => random.integer(0, different) / 4;
       if (atOnce) {
-        for (let slot = 0; slot < HOSTS; slot += 1) draw(slot);
+        for (let slot = 0; slot < HOSTS; slot += 1) draw(rows, slot, drawNext);
         const some = slots.all.filter((slot) => slot % 3 > 0);
         for (const slot of some) there.add(slot);
         putIn(boxes, [...some]);
@@ -98,11 +112,11 @@ test('boxes - each host is in one, within bounds that fit, whatever comes, goes 
         const comes = random.next() < (step < 800 ? 0.8 : 0.2);
         if (!there.has(slot)) {
           if (!comes) continue;
-          draw(slot);
+          draw(rows, slot, drawNext);
           boxes.add(slot);
           there.add(slot);
         } else if (comes) {
-          draw(slot);
+          draw(rows, slot, drawNext);
           boxes.move(slot);
         } else {
           boxes.remove(slot);
@@ -110,7 +124,7 @@ test('boxes - each host is in one, within bounds that fit, whatever comes, goes 
         }
         if (step % 100 > 0 || boxes.root === null) continue;
         assert.equal(new Set(slotsIn(boxes.root)), there);
-        largest = Math.max(largest, checked(boxes.root, slots, values).boxes);
+        largest = Math.max(largest, checked(boxes.root, slots, rows).boxes);
       }
       const drawn = Array.from({ length: there.size }, (_, position) => hostAt(boxes.root as Box, position));
       assert.equal(new Set(drawn), there);
@@ -125,113 +139,111 @@ test('boxes - each host is in one, within bounds that fit, whatever comes, goes 
 test('boxes - very many are put in part by part, and stand in one another as others do', () => {
   const random = seededRandom(1);
   for (const different of [0, 3, 1_000]) {
-    const { slots, values, boxes } = boxesOfNone(30_000);
-    for (const slot of slots.all) for (const one of values) one[slot] = random.integer(0, different);
+    const { slots, rows, boxes } = boxesOfNone(30_000);
+    for (const slot of slots.all) draw(rows, slot, () => random.integer(0, different));
     const parts = putIn(boxes, [...slots.all]);
     assert.ok(parts.length > 4 && Math.max(...parts) <= 5_000, `${parts}`);
     assert.is(slotsIn(boxes.root as Box).length, 30_000);
-    assert.ok(checked(boxes.root as Box, slots, values).boxes > 1_000);
+    assert.ok(checked(boxes.root as Box, slots, rows).boxes > 1_000);
   }
 });
 
 test('boxes - a host that changes no longer stands with those that it was like', () => {
-  const { slots, values, boxes } = boxesOfNone();
+  const { slots, rows, boxes } = boxesOfNone();
   putIn(boxes, [...slots.all]);
-  const before = checked(boxes.root as Box, slots, values);
+  const before = checked(boxes.root as Box, slots, rows);
   assert.ok(before.byTie > 10);
   assert.is(before.byTie, (before.boxes - 1) / 2, 'there is nothing else to divide them by');
   const random = seededRandom(1);
   for (const slot of slots.all) {
-    for (const one of values) one[slot] = random.next();
+    draw(rows, slot, () => random.next());
     boxes.move(slot);
-    checked(boxes.root as Box, slots, values);
+    checked(boxes.root as Box, slots, rows);
   }
-  assert.is(checked(boxes.root as Box, slots, values).byTie, 0);
+  assert.is(checked(boxes.root as Box, slots, rows).byTie, 0);
   for (const slot of slots.all) {
-    for (const one of values) one[slot] = 0;
+    draw(rows, slot, () => 0);
     boxes.move(slot);
   }
-  assert.ok(checked(boxes.root as Box, slots, values).byTie > 10, 'and stands with them again when it is as they are');
+  assert.ok(checked(boxes.root as Box, slots, rows).byTie > 10, 'and stands with them again when it is as they are');
 });
 
 test('boxes - one that is unlike all others is seen when they are divided, whichever it is', () => {
   for (let unlike = 0; unlike < 20; unlike += 1) {
-    const { slots, values, boxes } = boxesOfNone();
-    (values[0] as Float64Array)[unlike] = 1;
+    const { slots, rows, boxes } = boxesOfNone();
+    putFirst(rows, unlike, 1);
     putIn(boxes, [...slots.all]);
-    checked(boxes.root as Box, slots, values);
+    checked(boxes.root as Box, slots, rows);
     assert.is((boxes.root as Box).division?.by, 0);
   }
 });
 
 test('boxes - one host that changes, however often and however far, leaves all others as they stand', () => {
-  const { slots, values, boxes } = boxesOfNone();
-  const [first] = values as [Float64Array];
-  first.fill(1);
+  const { slots, rows, boxes } = boxesOfNone();
+  for (const slot of slots.all) putFirst(rows, slot, 1);
   putIn(boxes, [...slots.all]);
   const others = boxes.root as Box;
   const powers = Array.from({ length: 400 }, (_, n) => 3 ** (300 - n));
   // The last ones are the next that there are, and no numbers.
   const changed = [...powers.flatMap((one) => [1 + one, 1 - one]), 1 + 2 ** -52, 1 - 2 ** -53, Infinity, -Infinity];
   for (const value of changed.filter((one) => one !== 1)) {
-    first[7] = value;
+    putFirst(rows, 7, value);
     boxes.move(7);
-    checked(boxes.root as Box, slots, values);
+    checked(boxes.root as Box, slots, rows);
     const { division } = boxes.root as Box;
     assert.ok(division?.lower === others || division?.upper === others, `of ${value}`);
   }
-  first[7] = 1;
+  putFirst(rows, 7, 1);
   boxes.move(7);
   assert.is(boxes.root, others);
-  checked(others, slots, values);
+  checked(others, slots, rows);
 });
 
 test('boxes - what a host that is gone has stretched fits again', () => {
-  const { slots, values, boxes } = boxesOfNone();
-  const [first] = values as [Float64Array];
-  first.fill(1);
+  const { slots, rows, boxes } = boxesOfNone();
+  for (const slot of slots.all) putFirst(rows, slot, 1);
   putIn(boxes, slots.all.slice(0, 20));
   for (const [slot, value] of [
     [7, 50],
     [8, -10],
   ] as const) {
-    first[slot] = value;
+    putFirst(rows, slot, value);
     boxes.move(slot);
-    checked(boxes.root as Box, slots, values);
+    checked(boxes.root as Box, slots, rows);
   }
   boxes.remove(8);
-  checked(boxes.root as Box, slots, values);
+  checked(boxes.root as Box, slots, rows);
 });
 
 test('boxes - however little each host that changes is nearer to the others than the last, few boxes stand in one another', () => {
   for (const sign of [1, -1]) {
-    const { slots, values, boxes } = boxesOfNone();
+    const { slots, rows, boxes } = boxesOfNone();
     putIn(boxes, [...slots.all]);
     let deepest = 0;
     for (const slot of slots.all.slice(0, HOSTS / 2)) {
-      (values[0] as Float64Array)[slot] = sign * (HOSTS - slot);
+      putFirst(rows, slot, sign * (HOSTS - slot));
       boxes.move(slot);
       deepest = Math.max(deepest, depthOf(boxes.root as Box));
     }
     assert.ok(deepest <= 20, `${deepest} boxes deep`);
-    checked(boxes.root as Box, slots, values);
+    checked(boxes.root as Box, slots, rows);
   }
 });
 
 test('boxes - while all hosts change in one direction they stay divided evenly', () => {
-  const { slots, values, boxes } = boxesOfNone();
+  const { slots, rows, boxes } = boxesOfNone();
   putIn(boxes, [...slots.all]);
   const random = seededRandom(2);
   let deepest = 0;
   for (let step = 0; step < 20_000; step += 1) {
     const slot = random.integer(0, HOSTS - 1);
-    for (const one of values) one[slot] = (one[slot] as number) - random.next();
+    draw(rows, slot, (before) => before - random.next());
     boxes.move(slot);
     deepest = Math.max(deepest, depthOf(boxes.root as Box));
   }
   // Evenly, of some dozen hosts each, it would be 6.
   assert.ok(deepest <= 14, `${deepest} boxes deep`);
-  checked(boxes.root as Box, slots, values);
+  checked(boxes.root as Box, slots, rows);
 });
 
 test.run();

@@ -5,9 +5,11 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { RequestSpec } from '../../actors/messages/common.ts';
 import type { HostState } from '../../actors/messages/scheduler.ts';
+import { OF_COLUMN } from '../../actors/scheduler/ranking/columns.ts';
 import type { FamilyHosts } from '../../actors/scheduler/ranking/family-hosts.ts';
-import { Moves, type Numbers } from '../../actors/scheduler/ranking/moves.ts';
+import { Moves } from '../../actors/scheduler/ranking/moves.ts';
 import { emptyRankings, shapeOf } from '../../actors/scheduler/ranking/ranking.ts';
+import { Rows } from '../../actors/scheduler/ranking/rows.ts';
 import type { Shape } from '../../actors/scheduler/ranking/shape.ts';
 import { Tally } from '../../actors/scheduler/ranking/tally.ts';
 import { noteShard } from '../../actors/scheduler/view/silence.ts';
@@ -197,17 +199,18 @@ test('tally - where more have changed than it takes looks to count all, all are 
 });
 
 test('tally - of the last changes it is kept how the hosts stood before and after, also while one is looked at again', () => {
-  const column = { free: [5, 5], capacity: [9, 9], maxUnit: [9, 9], used: [4, 4] };
-  const now = Object.fromEntries(Object.entries(column).map(([name, values]) => [name, Float64Array.from(values)]));
+  const now = new Rows(5);
+  now.widen(2);
+  now.values.fill(5);
   const places = [{}, {}];
   const hosts = { placeOf: (slot: number) => places[slot] } as unknown as FamilyHosts;
-  const moves = new Moves([now as unknown as Numbers], hosts);
+  const moves = new Moves([{ resourceClass: 'VCPU', at: 0, usedAt: 4 }], now, hosts);
   moves.makeRoom(1);
-  const free = (at: number) => moves.columns[0]?.free[at];
+  const free = (at: number) => moves.stood.values[at * now.width + OF_COLUMN.free];
   const KEPT = 128;
   for (let n = 1; n <= 3 * KEPT; n += 1) {
     moves.note(1, () => {
-      (now.free as Float64Array)[1] = 5 + n;
+      now.values[now.width + OF_COLUMN.free] = 5 + n;
     });
     moves.note(0, () => {});
     assert.is(moves.end, n, 'a look that finds nothing new is no change');

@@ -4,11 +4,14 @@
 // Where many have gone to other boxes since they were divided, which was done by what they were like at that time, they are
 // divided anew.
 
+import type { Rows } from './rows.ts';
 import type { Slots } from './slots.ts';
 
-/** What counts of hosts, each by slot. */
+/** What counts of hosts. */
 export interface Measures {
-  values: readonly Float64Array[];
+  /** A row for each slot, which begins with its measures. */
+  readonly rows: Rows;
+  readonly count: number;
   /** How far hosts are apart that lie between two values of a measure; those that are not apart are not divided by it. */
   distance(measure: number, least: number, most: number): number;
 }
@@ -69,7 +72,9 @@ export class Boxes {
   constructor(slots: Slots, measures: Measures, boxes: (Box | undefined)[]) {
     this.#slots = slots;
     this.#measures = measures;
-    this.#unbounded = measures.values.flatMap(() => [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY]);
+    this.#unbounded = Array.from({ length: 2 * measures.count }, (_, place) =>
+      place % 2 === 0 ? Number.POSITIVE_INFINITY : Number.NEGATIVE_INFINITY,
+    );
     this.#boxes = boxes;
   }
 
@@ -148,7 +153,7 @@ export class Boxes {
         if (apart !== BY_TIE) return this.#setApart(box, apart, slot);
         isLikeThese = true;
       }
-      box = (this.#valuesBy(by)[slot] as number) < at ? lower : upper;
+      box = this.#valueBy(by, slot) < at ? lower : upper;
     }
     return box;
   }
@@ -161,7 +166,7 @@ export class Boxes {
   #setApart(alike: Box, by: number, slot: number): Box {
     const { count, bounds, tie, commonTie, whole } = alike;
     const [least, most] = [bounds[2 * by] as number, bounds[2 * by + 1] as number];
-    const value = this.#valuesBy(by)[slot] as number;
+    const value = this.#valueBy(by, slot);
     const isAbove = value > most;
     const at = isAbove ? middleOf(most, value) : middleOf(value, least);
     const both: Box = { count, bounds: bounds.slice(), tie, commonTie, slots: null, division: null, whole, came: 0 };
@@ -202,9 +207,11 @@ export class Boxes {
   /** Widens the bounds of a box so that a host is within them. */
   #stretch(box: Box, slot: number): void {
     const { bounds } = box;
-    const { values } = this.#measures;
-    for (let measure = 0; measure < values.length; measure += 1) {
-      const value = (values[measure] as Float64Array)[slot] as number;
+    const { rows, count } = this.#measures;
+    const { values, width } = rows;
+    const row = slot * width;
+    for (let measure = 0; measure < count; measure += 1) {
+      const value = values[row + measure] as number;
       const place = 2 * measure;
       if (value < (bounds[place] as number)) bounds[place] = value;
       if (value > (bounds[place + 1] as number)) bounds[place + 1] = value;
@@ -260,12 +267,11 @@ export class Boxes {
     const step = Math.ceil(slots.length / MOST_COMPARED);
     const some = step === 1 ? slots : slots.filter((_, place) => place % step === 0);
     const by = areAlike ? BY_TIE : this.#farthestAmong(some, slots);
-    const values = this.#valuesBy(by);
-    const at = aboveLeast(some, values) ?? aboveLeast(slots, values);
+    const at = aboveLeast(this.#valuesBy(by, some)) ?? aboveLeast(this.#valuesBy(by, slots));
     if (at === null) return null;
     const below: number[] = [];
     const above: number[] = [];
-    for (const slot of slots) ((values[slot] as number) < at ? below : above).push(slot);
+    for (const slot of slots) (this.#valueBy(by, slot) < at ? below : above).push(slot);
     return { by, at, below, above };
   }
 
@@ -291,7 +297,7 @@ export class Boxes {
   #farthestIn(box: Box): number {
     let by = BY_TIE;
     let farthest = 0;
-    for (let measure = 0; measure < this.#measures.values.length; measure += 1) {
+    for (let measure = 0; measure < this.#measures.count; measure += 1) {
       const [least, most] = [box.bounds[2 * measure] as number, box.bounds[2 * measure + 1] as number];
       const distance = least === most ? 0 : this.#measures.distance(measure, least, most);
       if (distance <= farthest) continue;
@@ -301,9 +307,15 @@ export class Boxes {
     return by;
   }
 
-  /** By what hosts are divided, by slot. */
-  #valuesBy(by: number): ArrayLike<number> {
-    return by === BY_TIE ? this.#slots.ties : (this.#measures.values[by] as Float64Array);
+  /** What a host has of that by which hosts are divided. */
+  #valueBy(by: number, slot: number): number {
+    if (by === BY_TIE) return this.#slots.ties[slot] as number;
+    const { values, width } = this.#measures.rows;
+    return values[slot * width + by] as number;
+  }
+
+  #valuesBy(by: number, slots: readonly number[]): Float64Array {
+    return Float64Array.from(slots, (slot) => this.#valueBy(by, slot));
   }
 }
 
@@ -375,9 +387,9 @@ export function hostAt(box: Box, position: number): number {
   return (one.slots as number[])[rest] as number;
 }
 
-/** The value in the middle of what some hosts have, or the next that is above the least; null: it is the same of all. */
-function aboveLeast(slots: readonly number[], values: ArrayLike<number>): number | null {
-  const inOrder = Float64Array.from(slots, (slot) => values[slot] as number).sort();
+/** The one in the middle of some values, or the next that is above the least; null: they are all the same. */
+function aboveLeast(values: Float64Array): number | null {
+  const inOrder = values.sort();
   const least = inOrder[0] as number;
   for (let place = inOrder.length >> 1; place < inOrder.length; place += 1) {
     const value = inOrder[place] as number;

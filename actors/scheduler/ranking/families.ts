@@ -25,27 +25,16 @@ import {
   type Weigher,
 } from '../weighers/weigher.ts';
 import type { Obstacle } from './census.ts';
+import { type Column, MEASURES_OF_COLUMN, OF_COLUMN } from './columns.ts';
 import { FamilyHosts, KIND } from './family-hosts.ts';
 import { lookAgainFor } from './judging.ts';
-import { Moves, type Numbers } from './moves.ts';
+import { Moves } from './moves.ts';
+import { Rows } from './rows.ts';
 import type { Slots } from './slots.ts';
 import { Unseen } from './unseen.ts';
 
 /** Weighers that say the same whatever amounts are asked where none of the children serves. */
 const OF_DEVICES: ReadonlySet<Weigher['weigh']> = new Set([packDevices.weigh, spareDevices.weigh]);
-
-/** One resource class, by slot. All but `used` are measures. */
-export interface Column extends Numbers {
-  readonly resourceClass: string;
-  /** The place of the first of these among the measures of its family, in which they follow one another. */
-  readonly at: number;
-  /** Which part of it is left. */
-  share: Float64Array;
-}
-
-/** Where a column has each of its measures. */
-export const OF_COLUMN = { free: 0, capacity: 1, share: 2, maxUnit: 3 } as const;
-const MEASURES_OF_COLUMN = 4;
 
 /** The least distance that counts: hosts are divided by this only where they differ in nothing else. */
 const HARDLY_APART = Number.MIN_VALUE;
@@ -53,13 +42,12 @@ const HARDLY_APART = Number.MIN_VALUE;
 /** What a weigher goes by: what is left of all classes, or of one, or nothing that depends on amounts. */
 type GoesBy = 'all-classes' | Column | null;
 
-/** What a weigher has in a host, by slot: what it counts for, or how much that counts by which it goes. */
+/** What a weigher has in a host: what it counts for, or how much that counts by which it goes. */
 interface Said {
   readonly asked: AskedWeigher;
   readonly goesBy: GoesBy;
-  /** Its place among the measures of its family. */
+  /** Where that stands in the row of a host. */
   readonly at: number;
-  values: Float64Array;
   /** On no host it ever was more or less than nothing. */
   isNothing: boolean;
 }
@@ -72,6 +60,8 @@ export interface Family {
   readonly slots: Slots;
   readonly columns: readonly Column[];
   readonly said: readonly Said[];
+  /** By slot: the measures of all columns, what all weighers have, and how much is used of each column. */
+  readonly rows: Rows;
   readonly hosts: FamilyHosts;
   readonly moves: Moves;
   readonly unseen: Unseen;
@@ -118,27 +108,27 @@ export function newFamily(
   replaces: string | null,
 ): Family {
   const [group] = spec.groups as [ResourceGroup];
-  const none = new Float64Array(0);
   const byFree = weighers.flatMap(({ weigher }) => classOfFree(weigher) ?? []);
   const classes = [...new Set([...Object.keys(group.resources), ...byFree])].sort();
+  const first = MEASURES_OF_COLUMN * classes.length;
+  const count = first + weighers.length;
   const columns = classes.map((resourceClass, place): Column => {
-    const at = MEASURES_OF_COLUMN * place;
-    return { resourceClass, at, free: none, capacity: none, share: none, maxUnit: none, used: none };
+    return { resourceClass, at: MEASURES_OF_COLUMN * place, usedAt: count + place };
   });
   const goesBy = ({ weigher }: AskedWeigher): GoesBy =>
     weigher.weigh === freeShare.weigh
       ? 'all-classes'
       : (columns.find(({ resourceClass }) => resourceClass === classOfFree(weigher)) ?? null);
-  const first = MEASURES_OF_COLUMN * columns.length;
   const said = weighers.map((asked, place): Said => {
-    return { asked, goesBy: goesBy(asked), at: first + place, values: none, isNothing: true };
+    return { asked, goesBy: goesBy(asked), at: first + place, isNothing: true };
   });
-  const hosts = new FamilyHosts(slots, view, { values: [], distance });
-  const moves = new Moves(columns, hosts);
+  const rows = new Rows(count + columns.length);
+  const hosts = new FamilyHosts(slots, view, { rows, count, distance });
+  const moves = new Moves(columns, rows, hosts);
   const unseen = new Unseen(slots.all.slice());
   const seen = changesEnd(view);
   const unsettled = new Set<number>();
-  return { key, spec, filters, slots, columns, said, hosts, moves, unseen, unsettled, replaces, seen, usedAt: 0 };
+  return { key, spec, filters, slots, columns, said, rows, hosts, moves, unseen, unsettled, replaces, seen, usedAt: 0 };
 
   /** By what counts in weight, and hosts of one kind by themselves; what else differs as a rule follows from that. */
   function distance(measure: number, least: number, most: number): number {
@@ -150,28 +140,11 @@ export function newFamily(
   }
 }
 
-const widened = (values: Float64Array, size: number): Float64Array<ArrayBuffer> => {
-  const wider = new Float64Array(size);
-  wider.set(values);
-  return wider;
-};
-
-function makeRoom({ slots, columns, said, hosts, moves }: Family): void {
-  if ((columns[0]?.free.length ?? 0) >= slots.size) return;
+function makeRoom({ slots, rows, moves }: Family): void {
+  if (rows.size >= slots.size) return;
   const size = Math.ceil(slots.size * 1.25);
   moves.makeRoom(size);
-  for (const column of columns) {
-    column.free = widened(column.free, size);
-    column.capacity = widened(column.capacity, size);
-    column.share = widened(column.share, size);
-    column.maxUnit = widened(column.maxUnit, size);
-    column.used = widened(column.used, size);
-  }
-  for (const one of said) one.values = widened(one.values, size);
-  hosts.measures.values = [
-    ...columns.flatMap(({ free, capacity, share, maxUnit }) => [free, capacity, share, maxUnit]),
-    ...said.map(({ values }) => values),
-  ];
+  rows.widen(size);
 }
 
 /**
@@ -209,7 +182,7 @@ export const tellsOfAll = ({ unsettled, hosts }: Family): boolean => unsettled =
 
 /** Looks at one host. */
 function look(family: Family, slot: number, view: View, overrides: Overrides): void {
-  const { spec, filters, columns, said, slots, hosts } = family;
+  const { spec, filters, columns, said, rows, slots, hosts } = family;
   const root = slots.roots[slot] as string;
   const host = view.hosts.get(root);
   if (host === undefined) return hosts.putAside(slot, KIND.none);
@@ -222,7 +195,7 @@ function look(family: Family, slot: number, view: View, overrides: Overrides): v
   if (refused !== null) return hosts.putRefused(slot, refused.refusal);
   const ofRoot = asksOfRoot(spec) ? unmetByRoot(spec, provider) : null;
   if (ofRoot !== null) return hosts.putRefused(slot, obstacleOf(ofRoot));
-  if (isSpread(columns, tree) || !note(columns, slot, provider)) return hosts.putAside(slot, KIND.other);
+  if (isSpread(columns, tree) || !note(family, slot, provider)) return hosts.putAside(slot, KIND.other);
   const [group] = spec.groups as [ResourceGroup];
   if (unmet(group, [provider], provider) !== null) return putUnmet(family, slot, group, provider);
   const allocations: Allocation[] = [{ provider: root, group: '', resources: group.resources }];
@@ -232,7 +205,7 @@ function look(family: Family, slot: number, view: View, overrides: Overrides): v
     const { weigher } = asked;
     const value =
       goesBy !== null ? multiplierFor(weigher, facts, overrides) : contributionOf(asked, candidate, overrides);
-    one.values[slot] = value;
+    rows.values[slot * rows.width + one.at] = value;
     if (value !== 0) one.isNothing = false;
     const at = weigher.changesAt === undefined ? null : changeOf(weigher, facts);
     if (at !== null && at > view.now) lookAgainAfter(view, root, at - view.now);
@@ -250,10 +223,10 @@ function isSpread(columns: readonly Column[], tree: readonly Provider[]): boolea
 }
 
 /** As misfit.ts has it: what each server must meet is asked with the first class, what all must meet together at last. */
-function putUnmet({ hosts, said }: Family, slot: number, group: ResourceGroup, provider: Provider): void {
+function putUnmet({ hosts, said, rows }: Family, slot: number, group: ResourceGroup, provider: Provider): void {
   const ofEach = unmet({ ...group, required: [], anyOf: [] }, [provider], provider);
   // None is weighed: it is divided from others by what it is short of alone.
-  for (const { values } of said) values[slot] = 0;
+  for (const { at } of said) rows.values[slot * rows.width + at] = 0;
   const obstacle = obstacleOf(ofEach ?? (unmet(group, [provider], provider) as Refusal));
   hosts.putUnmet(slot, obstacle, ofEach === null ? Object.keys(group.resources).length : 1);
 }
@@ -261,15 +234,17 @@ function putUnmet({ hosts, said }: Family, slot: number, group: ResourceGroup, p
 const obstacleOf = ({ code, condition, message }: Refusal): Obstacle => ({ code, about: condition, message });
 
 /** Notes how much there is of each class; false where that does not tell all. */
-function note(columns: readonly Column[], slot: number, { stocks }: Provider): boolean {
-  for (const { resourceClass, free, capacity, share, maxUnit, used } of columns) {
+function note({ columns, rows: { values, width } }: Family, slot: number, { stocks }: Provider): boolean {
+  for (const { resourceClass, at, usedAt } of columns) {
     const stock = stocks.get(resourceClass);
     if (stock === undefined || stock.inventory.min_unit > 1 || stock.inventory.step_size !== 1) return false;
-    free[slot] = stock.capacity - stock.used;
-    capacity[slot] = stock.capacity;
-    share[slot] = stock.capacity > 0 ? Math.max(0, stock.capacity - stock.used) / stock.capacity : 0;
-    maxUnit[slot] = stock.inventory.max_unit;
-    used[slot] = stock.used;
+    const row = slot * width;
+    const free = stock.capacity - stock.used;
+    values[row + at + OF_COLUMN.free] = free;
+    values[row + at + OF_COLUMN.capacity] = stock.capacity;
+    values[row + at + OF_COLUMN.share] = stock.capacity > 0 ? Math.max(0, free) / stock.capacity : 0;
+    values[row + at + OF_COLUMN.maxUnit] = stock.inventory.max_unit;
+    values[row + usedAt] = stock.used;
   }
   return true;
 }

@@ -3,7 +3,8 @@
 
 import type { RequestSpec, ResourceGroup } from '../../messages/common.ts';
 import type { Box } from './boxes.ts';
-import { type Column, type Family, OF_COLUMN } from './families.ts';
+import { type Column, OF_COLUMN } from './columns.ts';
+import type { Family } from './families.ts';
 
 /** A resource class of a request, as its family knows it. */
 interface Demand {
@@ -11,8 +12,10 @@ interface Demand {
   /** How much of it a host must have: as much again for each of several at once. */
   readonly total: number;
   readonly column: Column;
-  /** Where boxes have their bounds of its measures. */
+  /** Where rows have its measures. */
   readonly at: number;
+  /** Where boxes have their bounds of them. */
+  readonly boundsAt: number;
 }
 
 /** A request of a family: what it asks for, in the order in which it does. */
@@ -27,7 +30,7 @@ export function memberOf(known: Family, { groups }: RequestSpec, count = 1): Mem
   const demands = Object.keys(resources).map((resourceClass): Demand => {
     const column = known.columns.find((one) => one.resourceClass === resourceClass) as Column;
     const amount = resources[resourceClass] as number;
-    return { amount, total: count * amount, column, at: 2 * column.at };
+    return { amount, total: count * amount, column, at: column.at, boundsAt: 2 * column.at };
   });
   return { known, demands };
 }
@@ -36,10 +39,13 @@ export function memberOf(known: Family, { groups }: RequestSpec, count = 1): Mem
 export const LACKS_NOTHING = -1;
 
 /** The first class that a host cannot give as much of as is asked, by its place. */
-export function lackOn({ demands }: Member, slot: number): number {
+export function lackOn({ known: { rows }, demands }: Member, slot: number): number {
+  const { values, width } = rows;
+  const row = slot * width;
   for (let place = 0; place < demands.length; place += 1) {
-    const { amount, total, column } = demands[place] as Demand;
-    if (total > (column.free[slot] as number) || amount > (column.maxUnit[slot] as number)) return place;
+    const { amount, total, at } = demands[place] as Demand;
+    const free = values[row + at + OF_COLUMN.free] as number;
+    if (total > free || amount > (values[row + at + OF_COLUMN.maxUnit] as number)) return place;
   }
   return LACKS_NOTHING;
 }
@@ -48,32 +54,35 @@ export function lackOn({ demands }: Member, slot: number): number {
 export const NO_ROOM = Number.NEGATIVE_INFINITY;
 
 /** What a host with room weighs, to the last digit as its weighers would say. */
-export function weightIn({ known: { said }, demands }: Member, slot: number): number {
+export function weightIn({ known: { said, rows }, demands }: Member, slot: number): number {
+  const { values, width } = rows;
+  const row = slot * width;
   // As `freeShare` says.
   let least = 1;
-  for (const { amount, total, column } of demands) {
-    const free = column.free[slot] as number;
-    if (total > free || amount > (column.maxUnit[slot] as number)) return NO_ROOM;
-    const share = (free - amount) / (column.capacity[slot] as number);
+  for (const { amount, total, at } of demands) {
+    const free = values[row + at + OF_COLUMN.free] as number;
+    if (total > free || amount > (values[row + at + OF_COLUMN.maxUnit] as number)) return NO_ROOM;
+    const share = (free - amount) / (values[row + at + OF_COLUMN.capacity] as number);
     if (share < least) least = share;
   }
   let weight = 0;
-  for (const { goesBy, values, isNothing } of said) {
+  for (const { goesBy, at, isNothing } of said) {
     if (isNothing) continue;
-    const value = values[slot] as number;
+    const value = values[row + at] as number;
     if (goesBy === null) weight += value;
-    else if (value !== 0) weight += value * (goesBy === 'all-classes' ? least : left(demands, goesBy, slot));
+    else if (value !== 0) weight += value * (goesBy === 'all-classes' ? least : left(demands, goesBy, values, row));
   }
   return weight;
 }
 
 /** As `free` says. */
-function left(demands: readonly Demand[], { capacity, free, at }: Column, slot: number): number {
-  return shareLeft(capacity[slot] as number, free[slot] as number, takenOf(demands, at));
+function left(demands: readonly Demand[], { at }: Column, values: Float64Array, row: number): number {
+  const [capacity, free] = [values[row + at + OF_COLUMN.capacity], values[row + at + OF_COLUMN.free]];
+  return shareLeft(capacity as number, free as number, takenOf(demands, at));
 }
 
 function takenOf(demands: readonly Demand[], at: number): number {
-  for (const { amount, column } of demands) if (column.at === at) return amount;
+  for (const demand of demands) if (demand.at === at) return demand.amount;
   return 0;
 }
 
@@ -105,7 +114,7 @@ const ROUNDED_BY = 1e-9;
 export function mostIn({ known: { said }, demands }: Member, { bounds, count }: Box): number {
   if (count === 0) return NO_ROOM;
   let least = 1;
-  for (const { amount, total, at } of demands) {
+  for (const { amount, total, boundsAt: at } of demands) {
     const free = bounds[at + MOST.free] as number;
     if (total > free || amount > (bounds[at + MOST.maxUnit] as number)) return NO_ROOM;
     const largest = bounds[at + MOST.capacity] as number;

@@ -1,18 +1,9 @@
 // How hosts of a family stood before each of the last changes that count, and after it: whoever has counted them before puts
 // right what has changed since, instead of counting all of them anew.
 
+import { type Column, OF_COLUMN } from './columns.ts';
 import type { FamilyHosts, Place } from './family-hosts.ts';
-
-/** What is known of one resource class, by what it is kept by, such as the slots of hosts. */
-export interface Numbers {
-  /** What is left; below nothing where more is used than there is. */
-  free: Float64Array;
-  capacity: Float64Array;
-  /** The most that one allocation may have. */
-  maxUnit: Float64Array;
-  /** By this it is told exactly how much is missing, while `free` is rounded. */
-  used: Float64Array;
-}
+import { Rows } from './rows.ts';
 
 /** How many are kept, for each host and at most: to follow more would take longer than to count all hosts. */
 const KEPT = { forEach: 1 / 8, atLeast: 128, atMost: 4_096 } as const;
@@ -20,18 +11,19 @@ const KEPT = { forEach: 1 / 8, atLeast: 128, atMost: 4_096 } as const;
 export class Moves {
   /** How many there were, those that are not kept any more among them. */
   end = 0;
-  /** As hosts stood, by `before` and `after` of each. */
-  readonly columns: readonly Numbers[];
+  /** The rows of hosts as they stood, by `before` and `after` of each. */
+  readonly stood: Rows;
   readonly #places: (Place | undefined)[] = [];
   #slots = new Int32Array(0);
   #keptFrom = 0;
+  readonly #columns: readonly Column[];
   /** As hosts stand now, by slot. */
-  readonly #now: readonly Numbers[];
+  readonly #now: Rows;
   readonly #hosts: FamilyHosts;
 
-  constructor(now: readonly Numbers[], hosts: FamilyHosts) {
-    const none = new Float64Array(0);
-    this.columns = now.map(() => ({ free: none, capacity: none, maxUnit: none, used: none }));
+  constructor(columns: readonly Column[], now: Rows, hosts: FamilyHosts) {
+    this.stood = new Rows(now.width);
+    this.#columns = columns;
     this.#now = now;
     this.#hosts = hosts;
   }
@@ -42,12 +34,7 @@ export class Moves {
     if (most <= this.#slots.length) return;
     this.#keptFrom = this.end;
     this.#slots = new Int32Array(most);
-    for (const kept of this.columns) {
-      kept.free = new Float64Array(2 * most);
-      kept.capacity = new Float64Array(2 * most);
-      kept.maxUnit = new Float64Array(2 * most);
-      kept.used = new Float64Array(2 * most);
-    }
+    this.stood.widen(2 * most);
   }
 
   /** Whether all are kept from a position on: the next is written where the oldest was, before it is known to be one. */
@@ -86,24 +73,23 @@ export class Moves {
 
   #keep(at: number, slot: number): void {
     this.#places[at] = this.#hosts.placeOf(slot);
-    for (const [place, now] of this.#now.entries()) {
-      const kept = this.columns[place] as Numbers;
-      kept.free[at] = now.free[slot] as number;
-      kept.capacity[at] = now.capacity[slot] as number;
-      kept.maxUnit[at] = now.maxUnit[slot] as number;
-      kept.used[at] = now.used[slot] as number;
+    const { values, width } = this.stood;
+    for (let place = 0; place < width; place += 1) {
+      values[at * width + place] = this.#now.values[slot * width + place] as number;
     }
   }
 
   #areAlike(before: number, after: number): boolean {
     if (this.#places[before] !== this.#places[after]) return false;
     if (this.#places[before] === undefined) return true;
-    return this.columns.every(
-      ({ free, capacity, maxUnit, used }) =>
-        free[before] === free[after] &&
-        capacity[before] === capacity[after] &&
-        maxUnit[before] === maxUnit[after] &&
-        used[before] === used[after],
+    const { values, width } = this.stood;
+    const [was, is] = [before * width, after * width];
+    return this.#columns.every(
+      ({ at, usedAt }) =>
+        values[was + at + OF_COLUMN.free] === values[is + at + OF_COLUMN.free] &&
+        values[was + at + OF_COLUMN.capacity] === values[is + at + OF_COLUMN.capacity] &&
+        values[was + at + OF_COLUMN.maxUnit] === values[is + at + OF_COLUMN.maxUnit] &&
+        values[was + usedAt] === values[is + usedAt],
     );
   }
 }

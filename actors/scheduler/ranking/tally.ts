@@ -4,9 +4,10 @@
 
 import type { Box } from './boxes.ts';
 import { type Reason, reasonOf } from './census.ts';
+import { OF_COLUMN } from './columns.ts';
 import { KIND, type Place, type PlaceOfUnmet } from './family-hosts.ts';
 import { LEAST, type Member, MOST } from './family-numbers.ts';
-import type { Numbers } from './moves.ts';
+import type { Rows } from './rows.ts';
 import { HEARINGS, type Refusing } from './stands.ts';
 
 /** A class that is asked for, and what is known of those that lack it. */
@@ -14,11 +15,11 @@ interface Asked {
   readonly amount: number;
   /** How much of it a host must have. */
   readonly total: number;
-  /** Where boxes have their bounds of its measures. */
+  /** Where rows have its measures, and how much of it is used. */
   readonly at: number;
-  /** As hosts stand now, by slot, and as they stood, by what changes are kept by. */
-  readonly now: Numbers;
-  readonly stood: Numbers;
+  readonly usedAt: number;
+  /** Where boxes have their bounds of its measures. */
+  readonly boundsAt: number;
   readonly short: Lack;
   readonly beyondUnit: Lack;
 }
@@ -56,15 +57,14 @@ export class Tally {
 
   constructor({ known, demands }: Member) {
     this.#known = known;
-    this.#asked = demands.map(({ amount, total, column, at }): Asked => {
-      const { resourceClass: about } = column;
+    this.#asked = demands.map(({ amount, total, column, at, boundsAt }): Asked => {
+      const { resourceClass: about, usedAt } = column;
       const lack = (code: string, isBeyondUnit: boolean): Lack => {
         const reason = { code, about, message: undefined };
         return { reason, isBeyondUnit, hosts: 0, slot: UNKNOWN, least: 0, tie: 0 };
       };
-      const stood = known.moves.columns[known.columns.indexOf(column)] as Numbers;
       const [short, beyondUnit] = [lack('exceeds-capacity', false), lack('unit-constraint', true)];
-      return { amount, total, at, now: column, stood, short, beyondUnit };
+      return { amount, total, at, usedAt, boundsAt, short, beyondUnit };
     });
   }
 
@@ -144,7 +144,7 @@ export class Tally {
     this.looks += 1;
     const { bounds, division } = box;
     for (let place = from; place < classes; place += 1) {
-      const { amount, total, at, short, beyondUnit } = this.#asked[place] as Asked;
+      const { amount, total, boundsAt: at, short, beyondUnit } = this.#asked[place] as Asked;
       const isAllowed = amount <= (bounds[at + LEAST.maxUnit] as number);
       if (isAllowed && total <= (bounds[at + LEAST.free] as number)) continue;
       if (amount > (bounds[at + MOST.maxUnit] as number)) return countLacking(box, beyondUnit);
@@ -156,30 +156,32 @@ export class Tally {
   }
 
   #countEach(from: number, classes: number, slots: readonly number[]): number {
+    const { rows: now } = this.#known;
     let having = 0;
     for (const slot of slots) {
-      const place = this.#firstLack('now', slot, from, classes);
+      const place = this.#firstLack(now, slot, from, classes);
       if (place === classes) having += 1;
-      else this.#lackAt('now', slot, place).hosts += 1;
+      else this.#lackAt(now, slot, place).hosts += 1;
     }
     return having;
   }
 
   /** The place of the first class that a host lacks of those that are told; their number: it lacks none. */
-  #firstLack(when: 'now' | 'stood', at: number, from: number, classes: number): number {
+  #firstLack({ values, width }: Rows, row: number, from: number, classes: number): number {
     this.looks += 1;
     for (let place = from; place < classes; place += 1) {
-      const asked = this.#asked[place] as Asked;
-      const { free, maxUnit } = asked[when];
-      if (asked.amount > (maxUnit[at] as number) || asked.total > (free[at] as number)) return place;
+      const { amount, total, at } = this.#asked[place] as Asked;
+      const first = row * width + at;
+      const isAllowed = amount <= (values[first + OF_COLUMN.maxUnit] as number);
+      if (!isAllowed || total > (values[first + OF_COLUMN.free] as number)) return place;
     }
     return classes;
   }
 
   /** How it lacks that. */
-  #lackAt(when: 'now' | 'stood', at: number, place: number): Lack {
-    const asked = this.#asked[place] as Asked;
-    return asked.amount > (asked[when].maxUnit[at] as number) ? asked.beyondUnit : asked.short;
+  #lackAt({ values, width }: Rows, row: number, place: number): Lack {
+    const { amount, at, beyondUnit, short } = this.#asked[place] as Asked;
+    return amount > (values[row * width + at + OF_COLUMN.maxUnit] as number) ? beyondUnit : short;
   }
 
   /** Counts a host that has changed no longer as it was, and as it is from now on. */
@@ -191,12 +193,13 @@ export class Tally {
   }
 
   #count(slot: number, at: number, times: 1 | -1): void {
+    const { stood } = this.#known.moves;
     const place = this.#known.moves.placeAt(at);
     if (place === undefined) return;
     const classes = this.#classesOf(place);
-    const first = this.#firstLack('stood', at, 0, classes);
+    const first = this.#firstLack(stood, at, 0, classes);
     if (first === classes) return this.#addHaving(place, times);
-    const lack = this.#lackAt('stood', at, first);
+    const lack = this.#lackAt(stood, at, first);
     lack.hosts += times;
     if (times < 0) {
       if (lack.slot === slot) lack.slot = UNKNOWN;
@@ -204,7 +207,7 @@ export class Tally {
     }
     // Of the first one it is known without a search that none is nearer.
     if (lack.hosts === 1) lack.least = Number.POSITIVE_INFINITY;
-    this.#comeNear(lack, slot, this.#asked[first] as Asked, 'stood', at);
+    this.#comeNear(lack, slot, this.#asked[first] as Asked, stood, at);
   }
 
   /** Of those that lack a class, finds the one that lacks least. */
@@ -223,10 +226,10 @@ export class Tally {
     if (!isAny || least > lack.least || (least === lack.least && commonTie >= lack.tie)) return;
     if (division === null) {
       const asked = this.#asked[place] as Asked;
+      const { rows: now } = this.#known;
       for (const slot of slots as number[]) {
-        const isOfThese =
-          this.#firstLack('now', slot, 0, place + 1) === place && this.#lackAt('now', slot, place) === lack;
-        if (isOfThese) this.#comeNear(lack, slot, asked, 'now', slot);
+        const isOfThese = this.#firstLack(now, slot, 0, place + 1) === place && this.#lackAt(now, slot, place) === lack;
+        if (isOfThese) this.#comeNear(lack, slot, asked, now, slot);
       }
       return;
     }
@@ -244,12 +247,12 @@ export class Tally {
   #leastIn({ bounds }: Box, place: number, { isBeyondUnit }: Lack): number {
     this.looks += 1;
     for (let earlier = 0; earlier < place; earlier += 1) {
-      const { amount, total, at } = this.#asked[earlier] as Asked;
+      const { amount, total, boundsAt: at } = this.#asked[earlier] as Asked;
       const isHad = amount <= (bounds[at + MOST.maxUnit] as number) && total <= (bounds[at + MOST.free] as number);
       if (!isHad) return Number.POSITIVE_INFINITY;
     }
     const asked = this.#asked[place] as Asked;
-    const { amount, total, at } = asked;
+    const { amount, total, boundsAt: at } = asked;
     const mostUnit = bounds[at + MOST.maxUnit] as number;
     const isLacked = isBeyondUnit
       ? amount > (bounds[at + LEAST.maxUnit] as number)
@@ -259,10 +262,11 @@ export class Tally {
     return Math.max(1, shortBy(asked, isBeyondUnit, Math.floor(bounds[at + MOST.free] as number), mostUnit));
   }
 
-  #comeNear(lack: Lack, slot: number, asked: Asked, when: 'now' | 'stood', at: number): void {
-    const { capacity, used, maxUnit } = asked[when];
-    const left = Math.floor(capacity[at] as number) - (used[at] as number);
-    const short = shortBy(asked, lack.isBeyondUnit, left, maxUnit[at] as number);
+  #comeNear(lack: Lack, slot: number, asked: Asked, { values, width }: Rows, row: number): void {
+    const first = row * width + asked.at;
+    const capacity = Math.floor(values[first + OF_COLUMN.capacity] as number);
+    const left = capacity - (values[row * width + asked.usedAt] as number);
+    const short = shortBy(asked, lack.isBeyondUnit, left, values[first + OF_COLUMN.maxUnit] as number);
     if (short > lack.least) return;
     const tie = this.#known.slots.commonTies[slot] as number;
     if (short === lack.least && (tie > lack.tie || (tie === lack.tie && lack.slot !== UNKNOWN))) return;
