@@ -3,6 +3,7 @@
 import fc from 'fast-check';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { Bounds } from '../../actors/scheduler/ranking/bounds.ts';
 import { type Box, Boxes, hostAt, type Measures, slotsIn } from '../../actors/scheduler/ranking/boxes.ts';
 import { Rows } from '../../actors/scheduler/ranking/rows.ts';
 import { Slots } from '../../actors/scheduler/ranking/slots.ts';
@@ -23,12 +24,14 @@ function boxesOfNone(hosts = HOSTS) {
   const slots = new Slots('s', view);
   const rows = new Rows(MEASURES);
   rows.widen(hosts);
+  const bounds = new Bounds(MEASURES);
   const measures: Measures = {
     rows,
     count: MEASURES,
+    bounds,
     distance: (measure, least, most) => (measure === NEVER_APART ? 0 : most - least),
   };
-  return { slots, rows, boxes: new Boxes(slots, measures, []) };
+  return { slots, rows, known: { slots, rows, bounds }, boxes: new Boxes(slots, measures, []) };
 }
 
 /** Has all measures of a host be others. */
@@ -47,8 +50,21 @@ const putIn = (boxes: Boxes, slots: number[]): number[] => [...boxes.fill(slots)
 /** The most hosts of a box that is not divided, unless they cannot be told apart. */
 const MOST = 24;
 
+interface Known {
+  readonly slots: Slots;
+  readonly rows: Rows;
+  readonly bounds: Bounds;
+}
+
+interface Found {
+  boxes: number;
+  byTie: number;
+  readonly rows: Set<number>;
+}
+
 /** Looks at every box; answers how many there are, and how many of those that are divided are divided by tie alone. */
-function checked(box: Box, slots: Slots, rows: Rows, whole: Box | null = null) {
+function checked(box: Box, known: Known, whole: Box | null = null): Found {
+  const { slots, rows, bounds } = known;
   const within = slotsIn(box);
   assert.is(box.whole, whole);
   assert.is(box.count, within.length);
@@ -57,12 +73,15 @@ function checked(box: Box, slots: Slots, rows: Rows, whole: Box | null = null) {
   const least = (of: (slot: number) => number) => within.reduce((sum, slot) => Math.min(sum, of(slot)), Infinity);
   const most = (of: (slot: number) => number) => within.reduce((sum, slot) => Math.max(sum, of(slot)), -Infinity);
   assert.equal(
-    [...box.bounds],
-    all.flatMap((one) => [least(one), most(one)]),
+    all.map((_, measure) => [bounds.least(box.row, measure), bounds.most(box.row, measure)]),
+    all.map((one) => [least(one), most(one)]),
   );
   const tieOf = (slot: number) => slots.ties[slot] as number;
-  assert.equal([box.tie, box.commonTie], [least(tieOf), least((slot) => slots.commonTies[slot] as number)]);
-  const found = { boxes: 1, byTie: 0 };
+  assert.equal(
+    [bounds.tieOf(box.row), bounds.commonTieOf(box.row)],
+    [least(tieOf), least((slot) => slots.commonTies[slot] as number)],
+  );
+  const found = { boxes: 1, byTie: 0, rows: new Set([box.row]) };
   const { division } = box;
   assert.is(division === null, box.slots !== null);
   if (division === null) {
@@ -74,17 +93,24 @@ function checked(box: Box, slots: Slots, rows: Rows, whole: Box | null = null) {
     found.byTie += 1;
     for (const measure of all.keys()) {
       if (measure === NEVER_APART) continue;
-      assert.is(box.bounds[2 * measure], box.bounds[2 * measure + 1], 'those that are divided by tie are alike');
+      assert.is(
+        bounds.least(box.row, measure),
+        bounds.most(box.row, measure),
+        'those that are divided by tie are alike',
+      );
     }
   }
   const of = by < 0 ? tieOf : measured(by);
   for (const slot of slotsIn(lower)) assert.ok(of(slot) < at);
   for (const slot of slotsIn(upper)) assert.ok(of(slot) >= at);
   for (const half of [lower, upper]) {
-    const { boxes, byTie } = checked(half, slots, rows, box);
+    const { boxes, byTie, rows: taken } = checked(half, known, box);
     found.boxes += boxes;
     found.byTie += byTie;
+    for (const row of taken) found.rows.add(row);
   }
+  if (whole === null)
+    assert.equal([found.rows.size, bounds.taken], [found.boxes, found.boxes], 'each has a row of its own');
   return found;
 }
 
@@ -97,7 +123,7 @@ test('boxes - each host is in one, within bounds that fit, whatever comes, goes 
   fc.assert(
     fc.property(fc.integer(), fc.constantFrom(1, 3, 1_000), fc.boolean(), (seed, different, atOnce) => {
       const random = seededRandom(seed);
-      const { slots, rows, boxes } = boxesOfNone();
+      const { slots, rows, known, boxes } = boxesOfNone();
       const there = new Set<number>();
       const drawNext = () => random.integer(0, different) / 4;
       if (atOnce) {
@@ -124,12 +150,13 @@ test('boxes - each host is in one, within bounds that fit, whatever comes, goes 
         }
         if (step % 100 > 0 || boxes.root === null) continue;
         assert.equal(new Set(slotsIn(boxes.root)), there);
-        largest = Math.max(largest, checked(boxes.root, slots, rows).boxes);
+        largest = Math.max(largest, checked(boxes.root, known).boxes);
       }
       const drawn = Array.from({ length: there.size }, (_, position) => hostAt(boxes.root as Box, position));
       assert.equal(new Set(drawn), there);
       for (const slot of there) boxes.remove(slot);
       assert.is(boxes.root, null);
+      assert.is(known.bounds.taken, 0);
     }),
     { numRuns: 40 },
   );
@@ -139,47 +166,47 @@ test('boxes - each host is in one, within bounds that fit, whatever comes, goes 
 test('boxes - very many are put in part by part, and stand in one another as others do', () => {
   const random = seededRandom(1);
   for (const different of [0, 3, 1_000]) {
-    const { slots, rows, boxes } = boxesOfNone(30_000);
+    const { slots, rows, known, boxes } = boxesOfNone(30_000);
     for (const slot of slots.all) draw(rows, slot, () => random.integer(0, different));
     const parts = putIn(boxes, [...slots.all]);
     assert.ok(parts.length > 4 && Math.max(...parts) <= 5_000, `${parts}`);
     assert.is(slotsIn(boxes.root as Box).length, 30_000);
-    assert.ok(checked(boxes.root as Box, slots, rows).boxes > 1_000);
+    assert.ok(checked(boxes.root as Box, known).boxes > 1_000);
   }
 });
 
 test('boxes - a host that changes no longer stands with those that it was like', () => {
-  const { slots, rows, boxes } = boxesOfNone();
+  const { slots, rows, known, boxes } = boxesOfNone();
   putIn(boxes, [...slots.all]);
-  const before = checked(boxes.root as Box, slots, rows);
+  const before = checked(boxes.root as Box, known);
   assert.ok(before.byTie > 10);
   assert.is(before.byTie, (before.boxes - 1) / 2, 'there is nothing else to divide them by');
   const random = seededRandom(1);
   for (const slot of slots.all) {
     draw(rows, slot, () => random.next());
     boxes.move(slot);
-    checked(boxes.root as Box, slots, rows);
+    checked(boxes.root as Box, known);
   }
-  assert.is(checked(boxes.root as Box, slots, rows).byTie, 0);
+  assert.is(checked(boxes.root as Box, known).byTie, 0);
   for (const slot of slots.all) {
     draw(rows, slot, () => 0);
     boxes.move(slot);
   }
-  assert.ok(checked(boxes.root as Box, slots, rows).byTie > 10, 'and stands with them again when it is as they are');
+  assert.ok(checked(boxes.root as Box, known).byTie > 10, 'and stands with them again when it is as they are');
 });
 
 test('boxes - one that is unlike all others is seen when they are divided, whichever it is', () => {
   for (let unlike = 0; unlike < 20; unlike += 1) {
-    const { slots, rows, boxes } = boxesOfNone();
+    const { slots, rows, known, boxes } = boxesOfNone();
     putFirst(rows, unlike, 1);
     putIn(boxes, [...slots.all]);
-    checked(boxes.root as Box, slots, rows);
+    checked(boxes.root as Box, known);
     assert.is((boxes.root as Box).division?.by, 0);
   }
 });
 
 test('boxes - one host that changes, however often and however far, leaves all others as they stand', () => {
-  const { slots, rows, boxes } = boxesOfNone();
+  const { slots, rows, known, boxes } = boxesOfNone();
   for (const slot of slots.all) putFirst(rows, slot, 1);
   putIn(boxes, [...slots.all]);
   const others = boxes.root as Box;
@@ -189,18 +216,18 @@ test('boxes - one host that changes, however often and however far, leaves all o
   for (const value of changed.filter((one) => one !== 1)) {
     putFirst(rows, 7, value);
     boxes.move(7);
-    checked(boxes.root as Box, slots, rows);
+    checked(boxes.root as Box, known);
     const { division } = boxes.root as Box;
     assert.ok(division?.lower === others || division?.upper === others, `of ${value}`);
   }
   putFirst(rows, 7, 1);
   boxes.move(7);
   assert.is(boxes.root, others);
-  checked(others, slots, rows);
+  checked(others, known);
 });
 
 test('boxes - what a host that is gone has stretched fits again', () => {
-  const { slots, rows, boxes } = boxesOfNone();
+  const { slots, rows, known, boxes } = boxesOfNone();
   for (const slot of slots.all) putFirst(rows, slot, 1);
   putIn(boxes, slots.all.slice(0, 20));
   for (const [slot, value] of [
@@ -209,15 +236,15 @@ test('boxes - what a host that is gone has stretched fits again', () => {
   ] as const) {
     putFirst(rows, slot, value);
     boxes.move(slot);
-    checked(boxes.root as Box, slots, rows);
+    checked(boxes.root as Box, known);
   }
   boxes.remove(8);
-  checked(boxes.root as Box, slots, rows);
+  checked(boxes.root as Box, known);
 });
 
 test('boxes - however little each host that changes is nearer to the others than the last, few boxes stand in one another', () => {
   for (const sign of [1, -1]) {
-    const { slots, rows, boxes } = boxesOfNone();
+    const { slots, rows, known, boxes } = boxesOfNone();
     putIn(boxes, [...slots.all]);
     let deepest = 0;
     for (const slot of slots.all.slice(0, HOSTS / 2)) {
@@ -226,12 +253,12 @@ test('boxes - however little each host that changes is nearer to the others than
       deepest = Math.max(deepest, depthOf(boxes.root as Box));
     }
     assert.ok(deepest <= 20, `${deepest} boxes deep`);
-    checked(boxes.root as Box, slots, rows);
+    checked(boxes.root as Box, known);
   }
 });
 
 test('boxes - while all hosts change in one direction they stay divided evenly', () => {
-  const { slots, rows, boxes } = boxesOfNone();
+  const { slots, rows, known, boxes } = boxesOfNone();
   putIn(boxes, [...slots.all]);
   const random = seededRandom(2);
   let deepest = 0;
@@ -243,7 +270,7 @@ test('boxes - while all hosts change in one direction they stay divided evenly',
   }
   // Evenly, of some dozen hosts each, it would be 6.
   assert.ok(deepest <= 14, `${deepest} boxes deep`);
-  checked(boxes.root as Box, slots, rows);
+  checked(boxes.root as Box, known);
 });
 
 test.run();

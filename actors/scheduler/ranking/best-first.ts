@@ -204,7 +204,8 @@ function lookIntoHeap(few: Few, order: Order, heap: Heap, at: number): void {
 
 /** @param most What its best host weighs at most. */
 function lookIntoBox(few: Few, member: Member, ties: readonly number[], box: Box, most: number): void {
-  if (!few.mayTake(most, box.tie)) return;
+  const { bounds } = member.known;
+  if (!few.mayTake(most, bounds.tieOf(box.row))) return;
   if (box.division === null) {
     for (const slot of box.slots as number[]) {
       const tie = ties[slot] as number;
@@ -218,7 +219,8 @@ function lookIntoBox(few: Few, member: Member, ties: readonly number[], box: Box
   const mostOfLower = mostIn(member, lower);
   const mostOfUpper = mostIn(member, upper);
   // The sooner the best are found, the fewer boxes are looked into.
-  const isLowerFirst = mostOfLower === mostOfUpper ? lower.tie < upper.tie : mostOfLower > mostOfUpper;
+  const isLowerFirst =
+    mostOfLower === mostOfUpper ? bounds.tieOf(lower.row) < bounds.tieOf(upper.row) : mostOfLower > mostOfUpper;
   if (isLowerFirst) lookIntoBox(few, member, ties, lower, mostOfLower);
   lookIntoBox(few, member, ties, upper, mostOfUpper);
   if (!isLowerFirst) lookIntoBox(few, member, ties, lower, mostOfLower);

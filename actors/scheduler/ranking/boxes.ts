@@ -4,6 +4,7 @@
 // Where many have gone to other boxes since they were divided, which was done by what they were like at that time, they are
 // divided anew.
 
+import type { Bounds } from './bounds.ts';
 import type { Rows } from './rows.ts';
 import type { Slots } from './slots.ts';
 
@@ -12,17 +13,16 @@ export interface Measures {
   /** A row for each slot, which begins with its measures. */
   readonly rows: Rows;
   readonly count: number;
+  /** Those of all boxes. */
+  readonly bounds: Bounds;
   /** How far hosts are apart that lie between two values of a measure; those that are not apart are not divided by it. */
   distance(measure: number, least: number, most: number): number;
 }
 
 export interface Box {
   count: number;
-  /** The least and the most of each measure among its hosts. */
-  readonly bounds: number[];
-  /** The least tie of its hosts, and the least of those that all schedulers have in common. */
-  tie: number;
-  commonTie: number;
+  /** That of its bounds. */
+  readonly row: number;
   /** Of one that is not divided. */
   slots: number[] | null;
   division: Division | null;
@@ -64,17 +64,12 @@ export class Boxes {
   root: Box | null = null;
   readonly #slots: Slots;
   readonly #measures: Measures;
-  /** The bounds of a box without hosts. */
-  readonly #unbounded: readonly number[];
   /** The box of each host, by slot, of all places. */
   readonly #boxes: (Box | undefined)[];
 
   constructor(slots: Slots, measures: Measures, boxes: (Box | undefined)[]) {
     this.#slots = slots;
     this.#measures = measures;
-    this.#unbounded = Array.from({ length: 2 * measures.count }, (_, place) =>
-      place % 2 === 0 ? Number.POSITIVE_INFINITY : Number.NEGATIVE_INFINITY,
-    );
     this.#boxes = boxes;
   }
 
@@ -95,7 +90,7 @@ export class Boxes {
     yield* this.#fillInParts(division.lower, halves.below, halves.by === BY_TIE);
     yield* this.#fillInParts(division.upper, halves.above, halves.by === BY_TIE);
     box.count = slots.length;
-    embrace(box, division);
+    this.#embrace(box, division);
   }
 
   add(slot: number): void {
@@ -111,7 +106,7 @@ export class Boxes {
       this.#stretch(one, slot);
       if (isCrowded(one)) crowded = one;
     }
-    if (crowded !== null) this.#fill(crowded, slotsIn(crowded));
+    if (crowded !== null) this.#fillAnew(crowded);
     else if (box.count > DIVIDED_BEYOND) this.#fill(box, slots);
   }
 
@@ -126,9 +121,11 @@ export class Boxes {
       one.count -= 1;
       if (one.count <= UNDIVIDED_TO && one.division !== null) emptied = one;
     }
-    if (this.root?.count === 0) this.root = null;
-    else if (emptied !== null) {
-      this.#fill(emptied, slotsIn(emptied));
+    if (this.root?.count === 0) {
+      this.#release(this.root);
+      this.root = null;
+    } else if (emptied !== null) {
+      this.#fillAnew(emptied);
       if (emptied.whole !== null) this.#refit(emptied.whole);
     } else if (box.count === 0) this.#dissolve(box.whole as Box, box);
     else this.#refit(box);
@@ -164,12 +161,16 @@ export class Boxes {
    * come as near.
    */
   #setApart(alike: Box, by: number, slot: number): Box {
-    const { count, bounds, tie, commonTie, whole } = alike;
-    const [least, most] = [bounds[2 * by] as number, bounds[2 * by + 1] as number];
+    const { count, whole } = alike;
+    const { bounds } = this.#measures;
+    const [least, most] = [bounds.least(alike.row, by), bounds.most(alike.row, by)];
     const value = this.#valueBy(by, slot);
     const isAbove = value > most;
     const at = isAbove ? middleOf(most, value) : middleOf(value, least);
-    const both: Box = { count, bounds: bounds.slice(), tie, commonTie, slots: null, division: null, whole, came: 0 };
+    const both = this.#newBox(whole);
+    both.count = count;
+    both.slots = null;
+    bounds.copy(alike.row, both.row);
     const apart = this.#newBox(both);
     both.division = { by, at, lower: isAbove ? alike : apart, upper: isAbove ? apart : alike };
     this.#replace(alike, both);
@@ -183,6 +184,7 @@ export class Boxes {
     const other = lower === empty ? upper : lower;
     this.#replace(box, other);
     other.whole = box.whole;
+    for (const { row } of [box, empty]) this.#measures.bounds.giveBack(row);
     if (other.whole !== null) this.#refit(other.whole);
   }
 
@@ -199,36 +201,49 @@ export class Boxes {
   }
 
   #newBox(whole: Box | null): Box {
-    const bounds = this.#unbounded.slice();
-    const [tie, commonTie] = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY];
-    return { count: 0, bounds, tie, commonTie, slots: [], division: null, whole, came: 0 };
+    const row = this.#measures.bounds.take();
+    this.#measures.bounds.clear(row);
+    return { count: 0, row, slots: [], division: null, whole, came: 0 };
+  }
+
+  /** A box is none any more, and neither are those that are part of it. */
+  #release({ row, division }: Box): void {
+    this.#measures.bounds.giveBack(row);
+    if (division !== null) this.#releaseHalves(division);
+  }
+
+  #releaseHalves({ lower, upper }: Division): void {
+    this.#release(lower);
+    this.#release(upper);
   }
 
   /** Widens the bounds of a box so that a host is within them. */
-  #stretch(box: Box, slot: number): void {
-    const { bounds } = box;
-    const { rows, count } = this.#measures;
-    const { values, width } = rows;
-    const row = slot * width;
-    for (let measure = 0; measure < count; measure += 1) {
-      const value = values[row + measure] as number;
-      const place = 2 * measure;
-      if (value < (bounds[place] as number)) bounds[place] = value;
-      if (value > (bounds[place + 1] as number)) bounds[place + 1] = value;
-    }
-    box.tie = Math.min(box.tie, this.#slots.ties[slot] as number);
-    box.commonTie = Math.min(box.commonTie, this.#slots.commonTies[slot] as number);
+  #stretch({ row }: Box, slot: number): void {
+    const { rows, bounds } = this.#measures;
+    const { ties, commonTies } = this.#slots;
+    bounds.stretch(row, rows, slot, ties[slot] as number, commonTies[slot] as number);
   }
 
   /** Finds the bounds of a box anew, and of those that it is part of. */
   #refit(box: Box): void {
     let one: Box | null = box;
     if (one.slots !== null) {
-      clear(one);
+      this.#measures.bounds.clear(one.row);
       for (const slot of one.slots) this.#stretch(one, slot);
       one = one.whole;
     }
-    for (; one !== null; one = one.whole) if (!embrace(one, one.division as Division)) return;
+    for (; one !== null; one = one.whole) if (!this.#embrace(one, one.division as Division)) return;
+  }
+
+  #embrace({ row }: Box, { lower, upper }: Division): boolean {
+    return this.#measures.bounds.embrace(row, lower.row, upper.row);
+  }
+
+  /** Divides the hosts of a box by what they are like now. */
+  #fillAnew(box: Box): void {
+    const slots = slotsIn(box);
+    if (box.division !== null) this.#releaseHalves(box.division);
+    this.#fill(box, slots);
   }
 
   /**
@@ -242,7 +257,7 @@ export class Boxes {
     if (halves === null) {
       box.division = null;
       box.slots = slots;
-      clear(box);
+      this.#measures.bounds.clear(box.row);
       for (const slot of slots) {
         this.#boxes[slot] = box;
         this.#stretch(box, slot);
@@ -252,7 +267,7 @@ export class Boxes {
     const division = this.#divide(box, halves);
     this.#fill(division.lower, halves.below, halves.by === BY_TIE);
     this.#fill(division.upper, halves.above, halves.by === BY_TIE);
-    embrace(box, division);
+    this.#embrace(box, division);
   }
 
   #divide(box: Box, { by, at }: Halves): Division {
@@ -279,26 +294,32 @@ export class Boxes {
   #farthestAmong(some: readonly number[], all: readonly number[]): number {
     const compared = this.#newBox(null);
     for (const slot of some) this.#stretch(compared, slot);
-    const by = this.#farthestIn(compared);
-    if (by !== BY_TIE || some === all) return by;
-    for (const slot of all) this.#stretch(compared, slot);
-    return this.#farthestIn(compared);
+    let by = this.#farthestIn(compared);
+    if (by === BY_TIE && some !== all) {
+      for (const slot of all) this.#stretch(compared, slot);
+      by = this.#farthestIn(compared);
+    }
+    this.#release(compared);
+    return by;
   }
 
   /** The measure in which the hosts of a box and one more are farthest apart. */
-  #farthestWith({ bounds }: Box, slot: number): number {
+  #farthestWith(box: Box, slot: number): number {
     const compared = this.#newBox(null);
-    for (let place = 0; place < bounds.length; place += 1) compared.bounds[place] = bounds[place] as number;
+    this.#measures.bounds.copy(box.row, compared.row);
     this.#stretch(compared, slot);
-    return this.#farthestIn(compared);
+    const by = this.#farthestIn(compared);
+    this.#release(compared);
+    return by;
   }
 
   /** The measure in which the hosts of a box are farthest apart. */
-  #farthestIn(box: Box): number {
+  #farthestIn({ row }: Box): number {
+    const { bounds, count } = this.#measures;
     let by = BY_TIE;
     let farthest = 0;
-    for (let measure = 0; measure < this.#measures.count; measure += 1) {
-      const [least, most] = [box.bounds[2 * measure] as number, box.bounds[2 * measure + 1] as number];
+    for (let measure = 0; measure < count; measure += 1) {
+      const [least, most] = [bounds.least(row, measure), bounds.most(row, measure)];
       const distance = least === most ? 0 : this.#measures.distance(measure, least, most);
       if (distance <= farthest) continue;
       by = measure;
@@ -328,35 +349,6 @@ function isCrowded({ came, count, division }: Box): boolean {
 function middleOf(less: number, more: number): number {
   const middle = less + (more - less) / 2;
   return middle > less && middle < more ? middle : more;
-}
-
-function clear(box: Box): void {
-  const { bounds } = box;
-  for (let place = 0; place < bounds.length; place += 2) {
-    bounds[place] = Number.POSITIVE_INFINITY;
-    bounds[place + 1] = Number.NEGATIVE_INFINITY;
-  }
-  box.tie = Number.POSITIVE_INFINITY;
-  box.commonTie = Number.POSITIVE_INFINITY;
-}
-
-/** Sets the bounds of a box by those of its halves; answers whether they were others. */
-function embrace(box: Box, { lower, upper }: Division): boolean {
-  const { bounds } = box;
-  let isOther = false;
-  for (let place = 0; place < bounds.length; place += 2) {
-    const least = Math.min(lower.bounds[place] as number, upper.bounds[place] as number);
-    const most = Math.max(lower.bounds[place + 1] as number, upper.bounds[place + 1] as number);
-    if (least !== bounds[place] || most !== bounds[place + 1]) isOther = true;
-    bounds[place] = least;
-    bounds[place + 1] = most;
-  }
-  const tie = Math.min(lower.tie, upper.tie);
-  const commonTie = Math.min(lower.commonTie, upper.commonTie);
-  if (tie !== box.tie || commonTie !== box.commonTie) isOther = true;
-  box.tie = tie;
-  box.commonTie = commonTie;
-  return isOther;
 }
 
 /** All hosts of a box. */

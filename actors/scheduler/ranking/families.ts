@@ -24,6 +24,7 @@ import {
   type Overrides,
   type Weigher,
 } from '../weighers/weigher.ts';
+import { Bounds } from './bounds.ts';
 import type { Obstacle } from './census.ts';
 import { type Column, MEASURES_OF_COLUMN, OF_COLUMN } from './columns.ts';
 import { FamilyHosts, KIND } from './family-hosts.ts';
@@ -62,6 +63,8 @@ export interface Family {
   readonly said: readonly Said[];
   /** By slot: the measures of all columns, what all weighers have, and how much is used of each column. */
   readonly rows: Rows;
+  /** Those of boxes. */
+  readonly bounds: Bounds;
   readonly hosts: FamilyHosts;
   readonly moves: Moves;
   readonly unseen: Unseen;
@@ -123,12 +126,29 @@ export function newFamily(
     return { asked, goesBy: goesBy(asked), at: first + place, isNothing: true };
   });
   const rows = new Rows(count + columns.length);
-  const hosts = new FamilyHosts(slots, view, { rows, count, distance });
+  const bounds = new Bounds(count);
+  const hosts = new FamilyHosts(slots, view, { rows, count, bounds, distance });
   const moves = new Moves(columns, rows, hosts);
   const unseen = new Unseen(slots.all.slice());
   const seen = changesEnd(view);
   const unsettled = new Set<number>();
-  return { key, spec, filters, slots, columns, said, rows, hosts, moves, unseen, unsettled, replaces, seen, usedAt: 0 };
+  return {
+    key,
+    spec,
+    filters,
+    slots,
+    columns,
+    said,
+    rows,
+    bounds,
+    hosts,
+    moves,
+    unseen,
+    unsettled,
+    replaces,
+    seen,
+    usedAt: 0,
+  };
 
   /** By what counts in weight, and hosts of one kind by themselves; what else differs as a rule follows from that. */
   function distance(measure: number, least: number, most: number): number {

@@ -2,6 +2,7 @@
 // which it is told how good the best can be.
 
 import type { RequestSpec, ResourceGroup } from '../../messages/common.ts';
+import type { Bounds } from './bounds.ts';
 import type { Box } from './boxes.ts';
 import { type Column, OF_COLUMN } from './columns.ts';
 import type { Family } from './families.ts';
@@ -14,8 +15,6 @@ interface Demand {
   readonly column: Column;
   /** Where rows have its measures. */
   readonly at: number;
-  /** Where boxes have their bounds of them. */
-  readonly boundsAt: number;
 }
 
 /** A request of a family: what it asks for, in the order in which it does. */
@@ -30,7 +29,7 @@ export function memberOf(known: Family, { groups }: RequestSpec, count = 1): Mem
   const demands = Object.keys(resources).map((resourceClass): Demand => {
     const column = known.columns.find((one) => one.resourceClass === resourceClass) as Column;
     const amount = resources[resourceClass] as number;
-    return { amount, total: count * amount, column, at: column.at, boundsAt: 2 * column.at };
+    return { amount, total: count * amount, column, at: column.at };
   });
   return { known, demands };
 }
@@ -90,20 +89,6 @@ function shareLeft(capacity: number, free: number, taken: number): number {
   return capacity > 0 ? Math.max(0, Math.max(0, free) - taken) / capacity : 0;
 }
 
-/** By where the bounds of a column begin in those of a box: the least and the most of each of its measures. */
-export const LEAST = {
-  free: 2 * OF_COLUMN.free,
-  capacity: 2 * OF_COLUMN.capacity,
-  share: 2 * OF_COLUMN.share,
-  maxUnit: 2 * OF_COLUMN.maxUnit,
-} as const;
-export const MOST = {
-  free: LEAST.free + 1,
-  capacity: LEAST.capacity + 1,
-  share: LEAST.share + 1,
-  maxUnit: LEAST.maxUnit + 1,
-} as const;
-
 /** More than what sums of shares are rounded by. */
 const ROUNDED_BY = 1e-9;
 
@@ -111,52 +96,58 @@ const ROUNDED_BY = 1e-9;
  * The most that a host of a box with room can weigh. Of a box of hosts that differ in nothing it is what they weigh, to the
  * last digit.
  */
-export function mostIn({ known: { said }, demands }: Member, { bounds, count }: Box): number {
+export function mostIn({ known: { said, bounds }, demands }: Member, { row, count }: Box): number {
   if (count === 0) return NO_ROOM;
+  const { values } = bounds;
+  const leastAt = row * bounds.width;
+  const mostAt = leastAt + bounds.mostAt;
   let least = 1;
-  for (const { amount, total, boundsAt: at } of demands) {
-    const free = bounds[at + MOST.free] as number;
-    if (total > free || amount > (bounds[at + MOST.maxUnit] as number)) return NO_ROOM;
-    const largest = bounds[at + MOST.capacity] as number;
+  for (const { amount, total, at } of demands) {
+    const free = values[mostAt + at + OF_COLUMN.free] as number;
+    if (total > free || amount > (values[mostAt + at + OF_COLUMN.maxUnit] as number)) return NO_ROOM;
+    const largest = values[mostAt + at + OF_COLUMN.capacity] as number;
     const share =
-      bounds[at + LEAST.capacity] === largest
+      values[leastAt + at + OF_COLUMN.capacity] === largest
         ? (free - amount) / largest
-        : Math.max(0, (bounds[at + MOST.share] as number) - amount / largest) + ROUNDED_BY;
+        : Math.max(0, (values[mostAt + at + OF_COLUMN.share] as number) - amount / largest) + ROUNDED_BY;
     if (share < least) least = share;
   }
   let most = 0;
   for (const { goesBy, at, isNothing } of said) {
     if (isNothing) continue;
-    const value = bounds[2 * at + 1] as number;
+    const value = values[mostAt + at] as number;
     if (goesBy === null) most += value;
-    else if (value > 0) most += value * (goesBy === 'all-classes' ? least : mostLeft(bounds, goesBy, demands));
+    else if (value > 0) most += value * (goesBy === 'all-classes' ? least : mostLeft(bounds, row, goesBy, demands));
     else if (value < 0) {
-      most += value * (goesBy === 'all-classes' ? leastOfAll(bounds, demands) : leastLeft(bounds, goesBy, demands));
+      most +=
+        value * (goesBy === 'all-classes' ? leastOfAll(bounds, row, demands) : leastLeft(bounds, row, goesBy, demands));
     }
   }
   return most;
 }
 
 /** No host has a larger part of a class left. */
-function mostLeft(bounds: readonly number[], column: Column, demands: readonly Demand[]): number {
-  const at = 2 * column.at;
-  const taken = takenOf(demands, column.at);
-  const largest = bounds[at + MOST.capacity] as number;
-  if (bounds[at + LEAST.capacity] === largest) return shareLeft(largest, bounds[at + MOST.free] as number, taken);
-  return Math.max(0, (bounds[at + MOST.share] as number) - taken / largest) + ROUNDED_BY;
+function mostLeft(bounds: Bounds, row: number, { at }: Column, demands: readonly Demand[]): number {
+  const taken = takenOf(demands, at);
+  const largest = bounds.most(row, at + OF_COLUMN.capacity);
+  if (bounds.least(row, at + OF_COLUMN.capacity) === largest) {
+    return shareLeft(largest, bounds.most(row, at + OF_COLUMN.free), taken);
+  }
+  return Math.max(0, bounds.most(row, at + OF_COLUMN.share) - taken / largest) + ROUNDED_BY;
 }
 
 /** Every host has as large a part of a class left. */
-function leastLeft(bounds: readonly number[], column: Column, demands: readonly Demand[]): number {
-  const at = 2 * column.at;
-  const taken = takenOf(demands, column.at);
-  const smallest = bounds[at + LEAST.capacity] as number;
-  if (bounds[at + MOST.capacity] === smallest) return shareLeft(smallest, bounds[at + LEAST.free] as number, taken);
-  return smallest <= 0 ? 0 : Math.max(0, (bounds[at + LEAST.share] as number) - taken / smallest - ROUNDED_BY);
+function leastLeft(bounds: Bounds, row: number, { at }: Column, demands: readonly Demand[]): number {
+  const taken = takenOf(demands, at);
+  const smallest = bounds.least(row, at + OF_COLUMN.capacity);
+  if (bounds.most(row, at + OF_COLUMN.capacity) === smallest) {
+    return shareLeft(smallest, bounds.least(row, at + OF_COLUMN.free), taken);
+  }
+  return smallest <= 0 ? 0 : Math.max(0, bounds.least(row, at + OF_COLUMN.share) - taken / smallest - ROUNDED_BY);
 }
 
-function leastOfAll(bounds: readonly number[], demands: readonly Demand[]): number {
+function leastOfAll(bounds: Bounds, row: number, demands: readonly Demand[]): number {
   let least = 1;
-  for (const { column } of demands) least = Math.min(least, leastLeft(bounds, column, demands));
+  for (const { column } of demands) least = Math.min(least, leastLeft(bounds, row, column, demands));
   return least;
 }

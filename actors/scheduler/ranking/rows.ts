@@ -1,4 +1,4 @@
-// Numbers in one array, those of one host or moment in a row: whoever looks at one finds the others of its row beside it,
+// Numbers in one array, those of one host, box or moment in a row: whoever looks at one finds the others of its row beside it,
 // instead of waiting for memory for each.
 
 export class Rows {
@@ -20,5 +20,31 @@ export class Rows {
     const wider = new Float64Array(rows * this.width);
     wider.set(this.values);
     this.values = wider;
+  }
+}
+
+/** How many rows there are at first. */
+const FEW = 16;
+
+/** Rows that are taken and given back. */
+export class PooledRows extends Rows {
+  readonly #free: number[] = [];
+
+  take(): number {
+    const row = this.#free.pop();
+    if (row !== undefined) return row;
+    const { size } = this;
+    this.widen(Math.max(FEW, 2 * size));
+    for (let more = this.size - 1; more > size; more -= 1) this.#free.push(more);
+    return size;
+  }
+
+  giveBack(row: number): void {
+    this.#free.push(row);
+  }
+
+  /** How many are taken. */
+  get taken(): number {
+    return this.size - this.#free.length;
   }
 }

@@ -6,7 +6,7 @@ import type { Box } from './boxes.ts';
 import { type Reason, reasonOf } from './census.ts';
 import { OF_COLUMN } from './columns.ts';
 import { KIND, type Place, type PlaceOfUnmet } from './family-hosts.ts';
-import { LEAST, type Member, MOST } from './family-numbers.ts';
+import type { Member } from './family-numbers.ts';
 import type { Rows } from './rows.ts';
 import { HEARINGS, type Refusing } from './stands.ts';
 
@@ -18,8 +18,6 @@ interface Asked {
   /** Where rows have its measures, and how much of it is used. */
   readonly at: number;
   readonly usedAt: number;
-  /** Where boxes have their bounds of its measures. */
-  readonly boundsAt: number;
   readonly short: Lack;
   readonly beyondUnit: Lack;
 }
@@ -57,14 +55,14 @@ export class Tally {
 
   constructor({ known, demands }: Member) {
     this.#known = known;
-    this.#asked = demands.map(({ amount, total, column, at, boundsAt }): Asked => {
+    this.#asked = demands.map(({ amount, total, column, at }): Asked => {
       const { resourceClass: about, usedAt } = column;
       const lack = (code: string, isBeyondUnit: boolean): Lack => {
         const reason = { code, about, message: undefined };
         return { reason, isBeyondUnit, hosts: 0, slot: UNKNOWN, least: 0, tie: 0 };
       };
       const [short, beyondUnit] = [lack('exceeds-capacity', false), lack('unit-constraint', true)];
-      return { amount, total, at, usedAt, boundsAt, short, beyondUnit };
+      return { amount, total, at, usedAt, short, beyondUnit };
     });
   }
 
@@ -142,13 +140,14 @@ export class Tally {
   /** Counts the hosts of a box that all have the classes before a place; answers how many have all that are told. */
   #countFrom(from: number, classes: number, box: Box): number {
     this.looks += 1;
-    const { bounds, division } = box;
+    const { bounds } = this.#known;
+    const { row, division } = box;
     for (let place = from; place < classes; place += 1) {
-      const { amount, total, boundsAt: at, short, beyondUnit } = this.#asked[place] as Asked;
-      const isAllowed = amount <= (bounds[at + LEAST.maxUnit] as number);
-      if (isAllowed && total <= (bounds[at + LEAST.free] as number)) continue;
-      if (amount > (bounds[at + MOST.maxUnit] as number)) return countLacking(box, beyondUnit);
-      if (isAllowed && total > (bounds[at + MOST.free] as number)) return countLacking(box, short);
+      const { amount, total, at, short, beyondUnit } = this.#asked[place] as Asked;
+      const isAllowed = amount <= bounds.least(row, at + OF_COLUMN.maxUnit);
+      if (isAllowed && total <= bounds.least(row, at + OF_COLUMN.free)) continue;
+      if (amount > bounds.most(row, at + OF_COLUMN.maxUnit)) return countLacking(box, beyondUnit);
+      if (isAllowed && total > bounds.most(row, at + OF_COLUMN.free)) return countLacking(box, short);
       if (division === null) return this.#countEach(place, classes, box.slots as number[]);
       return this.#countFrom(place, classes, division.lower) + this.#countFrom(place, classes, division.upper);
     }
@@ -221,9 +220,11 @@ export class Tally {
   }
 
   /** @param least How near a host of the box is at most. */
-  #seekIn({ commonTie, division, slots }: Box, place: number, lack: Lack, least: number): void {
+  #seekIn(box: Box, place: number, lack: Lack, least: number): void {
+    const { bounds } = this.#known;
+    const { row, division, slots } = box;
     const isAny = least < Number.POSITIVE_INFINITY;
-    if (!isAny || least > lack.least || (least === lack.least && commonTie >= lack.tie)) return;
+    if (!isAny || least > lack.least || (least === lack.least && bounds.commonTieOf(row) >= lack.tie)) return;
     if (division === null) {
       const asked = this.#asked[place] as Asked;
       const { rows: now } = this.#known;
@@ -237,29 +238,33 @@ export class Tally {
     const [leastOfLower, leastOfUpper] = [this.#leastIn(lower, place, lack), this.#leastIn(upper, place, lack)];
     // The sooner one is found that is near, the fewer boxes are looked into.
     const isLowerFirst =
-      leastOfLower === leastOfUpper ? lower.commonTie < upper.commonTie : leastOfLower < leastOfUpper;
+      leastOfLower === leastOfUpper
+        ? bounds.commonTieOf(lower.row) < bounds.commonTieOf(upper.row)
+        : leastOfLower < leastOfUpper;
     if (isLowerFirst) this.#seekIn(lower, place, lack, leastOfLower);
     this.#seekIn(upper, place, lack, leastOfUpper);
     if (!isLowerFirst) this.#seekIn(lower, place, lack, leastOfLower);
   }
 
   /** By how much hosts of a box that lack a class, and none before it, fall short at least; infinity: there is none. */
-  #leastIn({ bounds }: Box, place: number, { isBeyondUnit }: Lack): number {
+  #leastIn({ row }: Box, place: number, { isBeyondUnit }: Lack): number {
     this.looks += 1;
+    const { bounds } = this.#known;
     for (let earlier = 0; earlier < place; earlier += 1) {
-      const { amount, total, boundsAt: at } = this.#asked[earlier] as Asked;
-      const isHad = amount <= (bounds[at + MOST.maxUnit] as number) && total <= (bounds[at + MOST.free] as number);
+      const { amount, total, at } = this.#asked[earlier] as Asked;
+      const isHad =
+        amount <= bounds.most(row, at + OF_COLUMN.maxUnit) && total <= bounds.most(row, at + OF_COLUMN.free);
       if (!isHad) return Number.POSITIVE_INFINITY;
     }
     const asked = this.#asked[place] as Asked;
-    const { amount, total, boundsAt: at } = asked;
-    const mostUnit = bounds[at + MOST.maxUnit] as number;
+    const { amount, total, at } = asked;
+    const mostUnit = bounds.most(row, at + OF_COLUMN.maxUnit);
     const isLacked = isBeyondUnit
-      ? amount > (bounds[at + LEAST.maxUnit] as number)
-      : total > (bounds[at + LEAST.free] as number) && amount <= mostUnit;
+      ? amount > bounds.least(row, at + OF_COLUMN.maxUnit)
+      : total > bounds.least(row, at + OF_COLUMN.free) && amount <= mostUnit;
     if (!isLacked) return Number.POSITIVE_INFINITY;
     // Amounts are whole, and who lacks some lacks one.
-    return Math.max(1, shortBy(asked, isBeyondUnit, Math.floor(bounds[at + MOST.free] as number), mostUnit));
+    return Math.max(1, shortBy(asked, isBeyondUnit, Math.floor(bounds.most(row, at + OF_COLUMN.free)), mostUnit));
   }
 
   #comeNear(lack: Lack, slot: number, asked: Asked, { values, width }: Rows, row: number): void {
