@@ -193,6 +193,22 @@ test('ranking - what rankings are found by is short, however many aggregates a r
   }
 });
 
+test('ranking - shapes that rank too many hosts together go, those used longest ago first, and no more of them', () => {
+  const MOST = 1_000;
+  const rankings = emptyRankings([], 's', { maxRankedHosts: MOST });
+  const view = viewOf(...Array.from({ length: 100 }, (_, n) => ({ host: `h${n}` })));
+  const kinds = Array.from({ length: 60 }, (_, n) => ({ ...specOf(1), tree: { notMemberOf: [`a${n}`] } }));
+  for (const spec of kinds) {
+    const before = [...rankings.shapes.keys()];
+    best({ rankings, view }, { spec }, NOBODY);
+    const kept = [...rankings.shapes.keys()];
+    assert.equal(kept.slice(0, -1), before.slice(before.length + 1 - kept.length), 'the oldest have gone');
+    // Each has room for 125 hosts, and what is known of the one that was picked counts for ten more.
+    assert.ok(kept.length <= MOST / 125 + 1, `${kept.length} are kept`);
+    assert.ok(kept.length >= Math.min(before.length, MOST / 135 - 1), `only ${kept.length} are kept`);
+  }
+});
+
 test('ranking - one that names a host and an aggregate shares its ranking with those that name the aggregate alone', () => {
   const rankings = emptyRankings([], 's');
   const view = viewOf({ host: 'a', aggregates: ['ssd'] }, { host: 'b', aggregates: ['ssd'] });

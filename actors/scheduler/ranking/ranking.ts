@@ -23,6 +23,8 @@ const MAX_SHAPES = 1_024;
 const MAX_SEARCHED = 4;
 /** How many hosts all shapes may rank together, some twenty bytes each. */
 const MAX_RANKED_HOSTS = 10_000_000;
+/** After so many more shapes it is counted anew how many hosts all rank: those that are kept grow. */
+const COUNTED_AFTER = 32;
 /** What is known of a host that was picked or looked at more closely takes as much as so many that are ranked. */
 const FOR_EACH_WEIGHING = 10;
 /** How many families are kept; the one used longest ago goes first. */
@@ -44,9 +46,13 @@ export interface Rankings {
   readonly pickAmong: number;
   readonly preference: ServerPreference | undefined;
   readonly maxShapes: number;
+  readonly maxRankedHosts: number;
   /** Whether each shape has a census of what refuses hosts. */
   readonly countsRefusals: boolean;
   readonly shapes: Map<string, Shape>;
+  /** How many hosts these rank, with those that have gone since that was counted, and how many were added since. */
+  taken: number;
+  addedUncounted: number;
   shapeUsedLast: Shape | null;
   /** Those for which hosts are being ranked, some at a time. */
   readonly forming: Map<string, Shape>;
@@ -84,12 +90,15 @@ export interface RankingOptions {
   readonly pickAmong?: number | undefined;
   /** How many shapes are kept ranked; default 1,024. */
   readonly maxShapes?: number;
+  /** How many hosts all shapes may rank together; default 10,000,000. */
+  readonly maxRankedHosts?: number;
   /** False: nobody will ask what refuses hosts, which takes longer to find out than that they do not fit. Default: true. */
   readonly countsRefusals?: boolean;
 }
 
 export function emptyRankings(weighers: readonly Weigher[], salt: string, options: RankingOptions = {}): Rankings {
-  const { filters = [], overrides = new Map(), pickAmong = 1, maxShapes = MAX_SHAPES, countsRefusals = true } = options;
+  const { filters = [], overrides = new Map(), pickAmong = 1, countsRefusals = true } = options;
+  const { maxShapes = MAX_SHAPES, maxRankedHosts = MAX_RANKED_HOSTS } = options;
   return {
     filters: [...ALWAYS, ...filters],
     limits: filters.filter(({ mostInstances, mostBuilds }) => (mostInstances ?? mostBuilds) !== undefined),
@@ -99,8 +108,11 @@ export function emptyRankings(weighers: readonly Weigher[], salt: string, option
     pickAmong,
     preference: preferenceOf(weighers),
     maxShapes,
+    maxRankedHosts,
     countsRefusals,
     shapes: new Map(),
+    taken: 0,
+    addedUncounted: 0,
     shapeUsedLast: null,
     forming: new Map(),
     families: new Map(),
@@ -267,15 +279,22 @@ export function noteGrown(rankings: Rankings, request: Request, shape: Shape): v
 
 /** Keeps a new ranking, and lets go of those that were used longest ago where there are too many, or too large ones. */
 function keep(rankings: Rankings, key: string, shape: Shape): void {
-  const { shapes, maxShapes } = rankings;
+  const { shapes, maxShapes, maxRankedHosts } = rankings;
   putLast(rankings, key, shape);
-  let ranked = 0;
-  for (const one of shapes.values()) ranked += takenBy(one);
+  rankings.taken += takenBy(shape);
+  rankings.addedUncounted += 1;
+  if (rankings.taken > maxRankedHosts || rankings.addedUncounted >= COUNTED_AFTER) countTaken(rankings);
   for (const [oldest, one] of shapes) {
-    if (shapes.size === 1 || (shapes.size <= maxShapes && ranked <= MAX_RANKED_HOSTS)) return;
+    if (shapes.size === 1 || (shapes.size <= maxShapes && rankings.taken <= maxRankedHosts)) return;
     shapes.delete(oldest);
-    ranked -= takenBy(one);
+    rankings.taken -= takenBy(one);
   }
+}
+
+function countTaken(rankings: Rankings): void {
+  rankings.taken = 0;
+  rankings.addedUncounted = 0;
+  for (const shape of rankings.shapes.values()) rankings.taken += takenBy(shape);
 }
 
 function putLast(rankings: Rankings, key: string, shape: Shape): void {
