@@ -9,6 +9,7 @@ import type { HostState } from '../../actors/messages/scheduler.ts';
 import type { Filter } from '../../actors/scheduler/filters/filter.ts';
 import { instanceLimit } from '../../actors/scheduler/filters/limits.ts';
 import { best, bestOfAll, bestOfCell } from '../../actors/scheduler/picking.ts';
+import { slotsIn } from '../../actors/scheduler/ranking/boxes.ts';
 import { KIND } from '../../actors/scheduler/ranking/family-hosts.ts';
 import {
   emptyRankings,
@@ -26,7 +27,7 @@ import { free } from '../../actors/scheduler/weighers/free.ts';
 import { freeShare } from '../../actors/scheduler/weighers/free-share.ts';
 import type { Weigher } from '../../actors/scheduler/weighers/weigher.ts';
 import { seededRandom } from '../../runtime/random.ts';
-import { passTo, viewOf } from '../support/facts.ts';
+import { passTo, tellView, viewOf } from '../support/facts.ts';
 import { randomFleet } from '../support/fleets.ts';
 import { NOBODY, specOf } from '../support/ranking.ts';
 
@@ -142,7 +143,7 @@ test('families - of few sizes and of many each ranks hosts as a look at each doe
     // Hosts have room for all, or many sizes do not fit on some; they are of one kind, of three, or all different.
     const [room, usedFirst] = seed % 3 === 0 ? [24, 18] : [2_000, 0];
     const kinds = [1, 3, HOSTS][seed % 4] ?? 1;
-    const cells = [1, 4][seed % 2] as number;
+    const cells = [1, 4, 1, 20, 20, 4][seed % 6] as number;
     const used = Array.from({ length: HOSTS }, () => ({ VCPU: usedFirst, MEMORY_MB: 0 }));
     const generations = new Map<number, number>();
     const learn = (n: number) => {
@@ -494,6 +495,49 @@ test('families - those that fell silent are told apart, and hosts that are gone 
   best({ rankings, view }, { spec: specOf(2) }, NOBODY);
   assert.is(pick(), before);
   assert.ok(isOfFamily());
+});
+
+test('families - where there are many cells, the hosts of all that were heard lately stand together, too', () => {
+  const names = Array.from({ length: 40 }, (_, n) => `h${n}`);
+  const view = { ...viewOf(...names.map((host) => ({ host, cell: `c${host.length}` }))), shards: 3 };
+  const rankings = emptyRankings(DEFAULT_WEIGHERS, 's');
+  best({ rankings, view }, { spec: specOf(2) }, NOBODY);
+  const hostsOfBoxes = () => {
+    const { member, slots } = shapeOf({ rankings, view }, { spec: specOf(1) });
+    assert.ok(member);
+    const roots = [...member.known.hosts.boxesOfAllCells('heard')].map(({ root }) =>
+      root === null ? [] : slotsIn(root),
+    );
+    return roots.map((some) => some.map((slot) => slots.roots[slot] as string).sort());
+  };
+  const roots = names.map((host) => `p-${host}`);
+  assert.equal(hostsOfBoxes(), [roots.slice(0, 10), roots.slice(10)], 'those of two cells');
+  const others = Array.from({ length: 14 }, (_, n) => `x${n}`);
+  for (const host of others) {
+    assert.ok(hostsOfBoxes().length > 1);
+    tellView(view, { host, cell: `of-${host}` });
+  }
+  const all = [...names, ...others].map((host) => `p-${host}`).sort();
+  assert.equal(hostsOfBoxes(), [all], 'those of sixteen');
+  tellView(view, { host: 'y', cell: 'of-y' });
+  tellView(view, { host: 'h7', cell: 'of-y' });
+  assert.equal(hostsOfBoxes(), [[...all, 'p-y']]);
+  tellView(view, { host: 'h7', cell: 'of-y', state: 'disabled' });
+  forgetHost(view, 'of-x1', 'p-x1');
+  const left = [...all, 'p-y'].filter((root) => root !== 'p-h7' && root !== 'p-x1');
+  assert.equal(hostsOfBoxes(), [left]);
+  noteShard(view, 1, true);
+  const heard = left.filter((root) => !isShardSilent(view, root));
+  assert.ok(heard.length > 0 && heard.length < left.length);
+  assert.equal(hostsOfBoxes(), [heard]);
+  assert.equal(
+    bestOfAll({ rankings, view }, { spec: specOf(1) }, 100)
+      .map(({ root }) => root)
+      .sort(),
+    left,
+  );
+  noteShard(view, 1, false);
+  assert.equal(hostsOfBoxes(), [left]);
 });
 
 test('families - hosts are ranked some at a time, and what was done stands, though more changes meanwhile than is kept', () => {

@@ -31,6 +31,7 @@ export interface PlaceOfCell {
   readonly kind: typeof KIND.plain;
   readonly boxes: Boxes;
   readonly cell: string;
+  readonly hearing: Hearing;
 }
 
 /** Those that are refused for what they are, unless they are short of one of the first few classes. */
@@ -40,6 +41,12 @@ export interface PlaceOfUnmet {
   readonly obstacle: Obstacle;
   readonly classes: number;
 }
+
+/**
+ * From so many cells on, hosts of all cells stand together, too. Whoever looks for the best of all looks into some boxes of
+ * each cell else, which is still less with few cells than to keep each host in two places.
+ */
+const MANY_CELLS = 16;
 
 export class FamilyHosts {
   /** Those that are refused whatever the amounts. */
@@ -55,6 +62,9 @@ export class FamilyHosts {
   readonly #boxes: (Box | undefined)[] = [];
   readonly #byCell: Record<Hearing, Map<string, PlaceOfCell>> = { heard: new Map(), silent: new Map() };
   readonly #unmet = new Map<string, PlaceOfUnmet>();
+  /** Those of all cells that were heard lately; null: there are few cells. */
+  #ofAllCells: Boxes | null = null;
+  readonly #boxesOfAllCells: (Box | undefined)[] = [];
   /** Those that are told by numbers and stand in no box yet, for boxes of many are made together; null: all do. */
   #toBePut: Map<Place, number[]> | null = new Map();
   #making: Iterator<number, void> | null = null;
@@ -97,11 +107,21 @@ export class FamilyHosts {
       else slots.push(slot);
       return;
     }
+    this.#putAmongAll(slot, place);
     const before = this.#places[slot];
     if (before === place) return place.boxes.move(slot);
     before?.boxes.remove(slot);
     this.#places[slot] = place;
     place.boxes.add(slot);
+  }
+
+  #putAmongAll(slot: number, place: Place | undefined): void {
+    if (this.#ofAllCells === null) return;
+    const stood = this.#boxesOfAllCells[slot] !== undefined;
+    const stands = place !== undefined && isHeard(place);
+    if (stood && stands) this.#ofAllCells.move(slot);
+    else if (stood) this.#ofAllCells.remove(slot);
+    else if (stands) this.#ofAllCells.add(slot);
   }
 
   /** Once all hosts have been put for the first time, makes the boxes of so many, or some more; answers whether all are made. */
@@ -125,6 +145,17 @@ export class FamilyHosts {
       for (const slot of slots) this.#places[slot] = place;
       yield* place.boxes.fill(slots);
     }
+    yield* this.#makeOfAllCells();
+  }
+
+  *#makeOfAllCells(): Generator<number, void> {
+    if (this.#ofAllCells !== null || this.#byCell.heard.size < MANY_CELLS) return;
+    const heard: number[] = [];
+    for (const [slot, place] of this.#places.entries()) {
+      if (place !== undefined && isHeard(place)) heard.push(slot);
+    }
+    this.#ofAllCells = new Boxes(this.#slots, this.measures, this.#boxesOfAllCells);
+    if (heard.length > 0) yield* this.#ofAllCells.fill(heard);
   }
 
   putRefused(slot: number, obstacle: Obstacle): void {
@@ -136,6 +167,7 @@ export class FamilyHosts {
   putAside(slot: number, kind: number): void {
     this.#setKind(slot, kind);
     this.refused.leave(slot);
+    this.#putAmongAll(slot, undefined);
     this.#places[slot]?.boxes.remove(slot);
     this.#places[slot] = undefined;
   }
@@ -144,6 +176,12 @@ export class FamilyHosts {
   placesOf(hearing: Hearing, cells?: readonly string[]): Iterable<PlaceOfCell> {
     const all = this.#byCell[hearing];
     return cells === undefined ? all.values() : cells.flatMap((cell) => all.get(cell) ?? []);
+  }
+
+  /** The boxes of all cells: one that has all of them, where there is one. */
+  *boxesOfAllCells(hearing: Hearing): Iterable<Boxes> {
+    if (hearing === 'heard' && this.#ofAllCells !== null) yield this.#ofAllCells;
+    else for (const { boxes } of this.#byCell[hearing].values()) yield boxes;
   }
 
   placesOfUnmet(): Iterable<PlaceOfUnmet> {
@@ -183,9 +221,13 @@ export class FamilyHosts {
     const places = this.#byCell[isSilent ? 'silent' : 'heard'];
     let place = places.get(cell);
     if (place === undefined) {
-      place = { kind: KIND.plain, cell, boxes: new Boxes(this.#slots, this.measures, this.#boxes) };
+      const hearing = isSilent ? 'silent' : 'heard';
+      place = { kind: KIND.plain, cell, hearing, boxes: new Boxes(this.#slots, this.measures, this.#boxes) };
       places.set(cell, place);
+      if (this.#toBePut === null) void [...this.#makeOfAllCells()];
     }
     return place;
   }
 }
+
+const isHeard = (place: Place): boolean => place.kind === KIND.plain && place.hearing === 'heard';

@@ -222,7 +222,12 @@ export class Shape implements RankedBy, RankedNow, RankedHosts {
         if (isNamed && isEligible?.(heap.cell) !== false) heaps.push(heap);
       }
       if (member === null) continue;
-      for (const { cell, boxes: all } of member.known.hosts.placesOf(hearing, named)) {
+      const { hosts } = member.known;
+      if (named === undefined && isEligible === undefined) {
+        for (const { root } of hosts.boxesOfAllCells(hearing)) if (root !== null) boxes.push(root);
+        continue;
+      }
+      for (const { cell, boxes: all } of hosts.placesOf(hearing, named)) {
         if (all.root !== null && isEligible?.(cell) !== false) boxes.push(all.root);
       }
     }
