@@ -49,6 +49,8 @@ function whenEnding({ ending }: ClientBus, act: () => void): () => void {
   if (!waiting.has(ending)) {
     waiting.set(ending, acts);
     void ending.then(() => {
+      // Whoever comes from now on waits anew, and is told at once.
+      waiting.delete(ending);
       for (const each of acts) each();
     });
   }

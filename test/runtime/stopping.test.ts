@@ -12,7 +12,7 @@ import { startNode } from '../../runtime/node.ts';
 import { virtualClock } from '../../runtime/virtual-clock.ts';
 import { quickDriver } from '../e2e/system.ts';
 import { startTestServer } from '../support/nats-server.ts';
-import { failureOf, settled } from '../support/until.ts';
+import { failureOf, settled, until } from '../support/until.ts';
 
 const test = suite('stopping');
 
@@ -148,6 +148,11 @@ test('stopping - a bus that outlives the nodes that it is lent to is waited for 
   assert.is(waited, 1);
   endBus();
   await last.bus.ending;
+  let hasEnded = false;
+  void lentBus(bus).bus.ending?.then(() => {
+    hasEnded = true;
+  });
+  await until('who is lent it after its end is told so', () => hasEnded);
 });
 
 test.run();
