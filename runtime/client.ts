@@ -153,7 +153,7 @@ function notEnded(id: string, seen: InstanceView | CellwrightError, afterMs: num
 const LOOK_EVERY_MS = 1_000;
 /** How long the last look may take, however little time is left, ms. */
 const LAST_LOOK_MS = 250;
-/** How long to wait for whoever serves the API to say anything, ms. */
+/** How long to wait at most for whoever serves the API to say anything, ms. */
 const SERVED_WITHIN_MS = 1_000;
 
 export function clientOf(options: ClientOptions): Client {
@@ -175,9 +175,10 @@ export function clientOf(options: ClientOptions): Client {
 
   async function callOnce<Answer>(verb: Verb, request: Uint8Array, leftMs: number): Promise<Answer> {
     const deadline = clock.monotonic() + leftMs;
-    const ask = () => answerTo(subjects.api(verb), request, Math.max(0, deadline - clock.monotonic()));
+    const stillMs = () => Math.max(0, deadline - clock.monotonic());
+    const ask = () => answerTo(subjects.api(verb), request, stillMs());
     const data = await ask().catch(async (error) => {
-      if (!(error instanceof NoRespondersError) || !(await isServedBeside(verb))) throw error;
+      if (!(error instanceof NoRespondersError) || !(await isServedBeside(verb, stillMs()))) throw error;
       // Somebody may have come up meanwhile.
       return ask().catch((again) => {
         throw again instanceof NoRespondersError ? unknownTo('the API') : again;
@@ -190,9 +191,10 @@ export function clientOf(options: ClientOptions): Client {
   }
 
   /** Whether somebody serves the API, though not this verb: all versions know how to show, and what it lacks. */
-  async function isServedBeside(verb: Verb): Promise<boolean> {
+  async function isServedBeside(verb: Verb, leftMs: number): Promise<boolean> {
     if (verb === 'show') return false;
-    return bus.request(subjects.api('show'), encode({}), { timeoutMs: SERVED_WITHIN_MS }).then(
+    const timeoutMs = Math.min(SERVED_WITHIN_MS, leftMs);
+    return bus.request(subjects.api('show'), encode({}), { timeoutMs }).then(
       () => true,
       () => false,
     );

@@ -26,7 +26,7 @@ function rig(unanswered: number) {
     api.publish(reply ?? '', encode({ request: request.id, instances: [request.id] }));
   });
   const client = clientOf({ bus: server.connect(), clock, subjects, timeoutMs: 10_000 });
-  return { clock, client, asked, api, subjects };
+  return { clock, client, asked, api, subjects, connect: () => server.connect() };
 }
 
 test('client - a request that nobody answers is made again under the same name', async () => {
@@ -361,6 +361,17 @@ test('client - whoever comes up just as nobody is found to serve a verb is asked
     api.publish(reply ?? '', encode({ error: { code: 'malformed', message: 'no id', retryable: false } }));
   });
   assert.equal(await settled(clock, client.cells()), { cells: [] });
+});
+
+test('client - whoever serves the API and says nothing is not waited for longer than there is time', async () => {
+  const { clock, api, subjects, connect } = rig(0);
+  api.subscribe(subjects.api('show'), () => {});
+  const hasty = clientOf({ bus: connect(), clock, subjects, timeoutMs: 100 });
+  const fault = await settled(
+    clock,
+    failureOf(() => hasty.cells()),
+  );
+  assert.equal([fault.code, clock.monotonic()], ['no-responders', 100]);
 });
 
 test.run();
