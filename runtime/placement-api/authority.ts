@@ -109,6 +109,8 @@ export function authorityOf(options: AuthorityOptions): Authority {
     if (known === undefined) return;
     const { waiting, parts } = known;
     if (answer.type === 'declined') {
+      // Of those that it was put under before one may still be in line there.
+      if (answer.code === 'overloaded' && waiting.asks.length > 1) return turnedAway(waiting, answer.ask);
       settle(waiting);
       const { to, question } = waiting;
       const isUnknown = answer.code === 'malformed' && isRight({ ask: answer.ask, ...question });
@@ -118,6 +120,11 @@ export function authorityOf(options: AuthorityOptions): Authority {
     if (parts.length < answer.parts) return;
     settle(waiting);
     waiting.resolve(JSON.parse(parts.join('')) as ApiOutcome);
+  }
+
+  function turnedAway({ asks: numbers }: Pending, ask: number): void {
+    numbers.splice(numbers.indexOf(ask), 1);
+    pending.delete(ask);
   }
 
   function settle({ asks: numbers, deadline, again }: Pending): void {

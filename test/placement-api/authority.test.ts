@@ -29,24 +29,31 @@ function rig() {
   const authority = authorityOf({ name: 'a', bus, clock, outbox, subjects, timeoutMs: 10_000, closed, onError });
   const heard: string[] = [];
 
-  /** Serves the shard from now on, and answers each question in parts, of those it is put the `nth` time only these. */
-  function serve(partsOf: (nth: number) => readonly (readonly [part: number, text: string])[]): void {
+  /** Serves the shard from now on; `take` is handed what says something to whoever put the `nth` question. */
+  function hear(take: (nth: number, say: (...answers: readonly object[]) => void) => void): void {
     const own = server.connect();
     own.subscribe(subjects.of(SHARD), ({ data }) => {
       for (const { from, messages } of decodeFrame(data, own.maxPayloadBytes)) {
         for (const { type, ...more } of messages) {
           heard.push(type);
           const { ask } = more as unknown as { ask: number };
-          const answers = partsOf(heard.length).map(([part, text]) => {
-            return { type: 'placement-answer', ask, part, parts: 2, text };
+          take(heard.length, (...answers) => {
+            const messages = answers.map((answer) => ({ ...answer, ask }));
+            own.publish(subjects.of(from), encode([{ from: SHARD, messages }]));
           });
-          own.publish(subjects.of(from), encode([{ from: SHARD, messages: answers }]));
         }
       }
     });
   }
 
-  return { clock, authority, heard, serve };
+  /** The same, and answers each question in parts, of those it is put the `nth` time only these. */
+  function serve(partsOf: (nth: number) => readonly (readonly [part: number, text: string])[]): void {
+    hear((nth, say) =>
+      say(...partsOf(nth).map(([part, text]) => ({ type: 'placement-answer', part, parts: 2, text }))),
+    );
+  }
+
+  return { clock, authority, heard, hear, serve };
 }
 
 const WHOLE = [
@@ -73,6 +80,35 @@ test('an answer that was broken off is not put together with the one to the same
   assert.equal(await settled(clock, authority.ask({ type: 'classes-list' })), { ok: [] });
   assert.equal([heard.length, clock.pending], [2, 0]);
   authority.stop();
+});
+
+test('a question that waits in line is answered, though the same asked again is turned away there', async () => {
+  const { clock, authority, heard, hear } = rig();
+  hear((nth, say) => {
+    if (nth > 1) return say({ type: 'declined', code: 'overloaded', reason: 'full' });
+    clock.after(1_500, () => say({ type: 'placement-answer', part: 0, parts: 1, text: '{"ok":[]}' }));
+  });
+  assert.equal(await settled(clock, authority.ask({ type: 'classes-list' })), { ok: [] });
+  assert.equal([heard.length, clock.pending], [2, 0]);
+  authority.stop();
+});
+
+test('a question that is turned away each time is refused as that, or at last for the time that it took', async () => {
+  for (const [lost, code] of [
+    [0, 'overloaded'],
+    [1, 'timeout'],
+  ] as const) {
+    const { clock, authority, hear } = rig();
+    hear((nth, say) => {
+      if (nth > lost) say({ type: 'declined', code: 'overloaded', reason: 'full' });
+    });
+    const fault = await settled(
+      clock,
+      failureOf(() => authority.ask({ type: 'classes-list' })),
+    );
+    assert.equal([fault.code, clock.pending], [code, 0]);
+    authority.stop();
+  }
 });
 
 test.run();
