@@ -1,6 +1,6 @@
 // Many runs over several processes: each is given seeds by the share, and what they went through is added up.
 
-import { fork } from 'node:child_process';
+import { type ChildProcess, fork } from 'node:child_process';
 import { argvOf } from '../support/programs.ts';
 import { addTo, type Coverage, noCoverage } from './coverage.ts';
 import type { ShareDone } from './worker.ts';
@@ -37,7 +37,13 @@ export function seedsFrom(first: string, runs: number): string[] {
 export async function simulateAll({ seeds, workers, placementShards, onProgress }: CampaignOptions): Promise<Campaign> {
   const coverage = noCoverage();
   const failures: { seed: string; faults: readonly string[] }[] = [];
+  const running = new Set<ChildProcess>();
   let next = 0;
+
+  /** They would go on with their shares, and hear nothing until those are done. */
+  function endAll(): void {
+    for (const worker of running) worker.kill();
+  }
 
   function share(): readonly string[] {
     if (failures.length >= MAX_FAILURES) return [];
@@ -49,9 +55,7 @@ export async function simulateAll({ seeds, workers, placementShards, onProgress 
   async function work(): Promise<void> {
     const argv = argvOf('test/simulation/worker.ts');
     const worker = fork(argv.at(-1) as string, { execArgv: argv.slice(0, -1) });
-    // It would go on with its share, and hear nothing until that is done.
-    const end = () => worker.kill();
-    process.once('exit', end);
+    running.add(worker);
     try {
       for (let dealt = share(); dealt.length > 0; dealt = share()) {
         const done = new Promise<ShareDone>((resolve, reject) => {
@@ -66,11 +70,17 @@ export async function simulateAll({ seeds, workers, placementShards, onProgress 
         onProgress?.({ coverage, failures });
       }
     } finally {
-      process.off('exit', end);
-      end();
+      running.delete(worker);
+      worker.kill();
     }
   }
 
-  await Promise.all(Array.from({ length: Math.min(workers, Math.ceil(seeds.length / SHARE)) }, work));
+  process.once('exit', endAll);
+  try {
+    await Promise.all(Array.from({ length: Math.min(workers, Math.ceil(seeds.length / SHARE)) }, work));
+  } finally {
+    process.off('exit', endAll);
+    endAll();
+  }
   return { coverage, failures };
 }
