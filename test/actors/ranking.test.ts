@@ -209,6 +209,35 @@ test('ranking - shapes that rank too many hosts together go, those used longest 
   }
 });
 
+test('ranking - none goes for hosts that shapes ranked which are there no more', () => {
+  const rankings = emptyRankings([], 's', { maxRankedHosts: 1_000 });
+  const view = viewOf(...Array.from({ length: 100 }, (_, n) => ({ host: `h${n}` })));
+  const KINDS = 12;
+  for (let n = 0; n < KINDS; n += 1) {
+    // The first ranks all hosts by itself, and is then one of a family.
+    for (const vcpu of [1, 2]) {
+      best({ rankings, view }, { spec: { ...specOf(vcpu), tree: { notMemberOf: [`a${n}`] } } }, NOBODY);
+    }
+  }
+  assert.is(rankings.families.size, KINDS);
+  assert.is(rankings.shapes.size, KINDS);
+});
+
+test('ranking - shapes that have grown go too, though not with the next one', () => {
+  const [MOST, MANY, SHAPES] = [1_000, 300, 5];
+  const rankings = emptyRankings([], 's', { maxRankedHosts: MOST, maxShapes: SHAPES });
+  const view = viewOf({ host: 'h0' });
+  const use = (kind: number) =>
+    best({ rankings, view }, { spec: { ...specOf(1), tree: { notMemberOf: [`a${kind}`] } } }, NOBODY);
+  const kept = () => rankings.shapes.size;
+  for (let kind = 0; kind < SHAPES; kind += 1) use(kind);
+  for (let n = 1; n < MANY; n += 1) tellView(view, { host: `h${n}` });
+  for (let kind = 0; kind < SHAPES; kind += 1) use(kind);
+  assert.is(kept(), SHAPES);
+  for (let kind = SHAPES; kind < 50; kind += 1) use(kind);
+  assert.ok(kept() * MANY <= MOST, `${kept()} are kept, of ${MANY} hosts each`);
+});
+
 test('ranking - one that names a host and an aggregate shares its ranking with those that name the aggregate alone', () => {
   const rankings = emptyRankings([], 's');
   const view = viewOf({ host: 'a', aggregates: ['ssd'] }, { host: 'b', aggregates: ['ssd'] });
