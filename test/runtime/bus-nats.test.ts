@@ -19,6 +19,7 @@ import { memoryBus } from '../../runtime/bus/memory.ts';
 import { connectNats, type NatsBus } from '../../runtime/bus/nats.ts';
 import type { NatsStatus } from '../../runtime/bus/nats-options.ts';
 import { clientOf } from '../../runtime/client.ts';
+import type { Clock, Timer } from '../../runtime/clock.ts';
 import { type CellwrightError, TimeoutError } from '../../runtime/errors.ts';
 import { type NatsServer, startNatsServer } from '../../runtime/nats-server/server.ts';
 import { startNode } from '../../runtime/node.ts';
@@ -185,6 +186,36 @@ test('bus NATS - of requests that were made in vain while disconnected nothing i
     const before = await askInVain(2_000);
     const kept = ((await askInVain(10_000)) - before) / 10_000;
     assert.ok(kept < 200, `${kept} bytes of each`);
+  });
+});
+
+test('bus NATS - who waited for the server is woken when it is back, and leaves no timer', async () => {
+  const LONG_MS = 77_000;
+  const timers = new Set<Timer>();
+  const clock = systemClock();
+  const counting: Clock = {
+    ...clock,
+    after(delayMs, wake) {
+      const timer = clock.after(delayMs, wake);
+      if (delayMs !== LONG_MS) return timer;
+      timers.add(timer);
+      return {
+        cancel() {
+          timers.delete(timer);
+          timer.cancel();
+        },
+      };
+    },
+  };
+  await withServer({}, async (server, connect) => {
+    const bus = await connect({ clock: counting });
+    await server.kill();
+    await until('it is disconnected', () => !bus.connected);
+    const asking = failureOf(() => bus.request('cw.nobody', EMPTY, { timeoutMs: LONG_MS }));
+    assert.is(timers.size, 1);
+    await server.restart();
+    assert.is((await asking).code, 'no-responders');
+    assert.is(timers.size, 0);
   });
 });
 

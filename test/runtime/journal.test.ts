@@ -8,11 +8,19 @@ import { snapshotOf } from '../../actors/snapshot.ts';
 import { connectNats, type NatsBus } from '../../runtime/bus/nats.ts';
 import { encode } from '../../runtime/codec.ts';
 import { CellwrightError } from '../../runtime/errors.ts';
-import { assembler, ENTRY_VERSION, type Entry, entriesOf, readEntry } from '../../runtime/journal/entries.ts';
+import {
+  assembler,
+  ENTRY_VERSION,
+  type Entry,
+  entriesOf,
+  partEntries,
+  readEntry,
+} from '../../runtime/journal/entries.ts';
 import { jetStreamJournals } from '../../runtime/journal/jetstream.ts';
 import type { Journal, Journals, SnapshotWriter } from '../../runtime/journal/journal.ts';
 import { memoryJournals } from '../../runtime/journal/memory.ts';
 import { readStream } from '../../runtime/journal/reading.ts';
+import { SnapshotsDue } from '../../runtime/journal/snapshots-due.ts';
 import { subjectsOf } from '../../runtime/subjects.ts';
 import { systemClock } from '../../runtime/system-clock.ts';
 import { actorHost } from '../../runtime/turn.ts';
@@ -386,6 +394,28 @@ test('journal - an owner that is started again and again has a snapshot in time,
     assert.equal((await again.open()).snapshot, [{ sum: 0 }]);
     assert.not(again.wantsSnapshot);
   }));
+
+test('journal - openings count from the last snapshot on, also before what it stands for is gone, and against its size', () => {
+  const opening = (epoch: number): Entry => ({ v: ENTRY_VERSION, kind: 'epoch', epoch });
+  const EVERY = 10;
+  const due = new SnapshotsDue(EVERY, OWNER);
+  const epochs = Array.from({ length: EVERY }, (_, n) => n + 1);
+  const isDueAfter = (entries: readonly Entry[]): boolean => {
+    due.begin(assemble(entries));
+    return due.isDue;
+  };
+  const before = epochs.map(opening);
+  assert.ok(isDueAfter(before));
+  const [body = new Uint8Array()] = partEntries(
+    { sum: 0 },
+    { part: 0, last: true },
+    { epoch: EVERY, pieceBytes: 1_000 },
+  );
+  const saved = [...before, readEntry(body, 's', EVERY + 1)];
+  assert.is(assemble(saved).openingsSince, 0);
+  assert.not(isDueAfter(saved));
+  assert.ok(isDueAfter([...saved, ...epochs.map((n) => opening(EVERY + n))]));
+});
 
 test('journal - a snapshot is taken in parts between appends, and has what was recorded before it began', () =>
   onServer(async (_, bus) => {
