@@ -124,7 +124,13 @@ async function argumentsFor(options: NatsServerOptions, runDir: string, dataDir:
   const limits = `${PINGS}${maxPayloadBytes === undefined ? '' : `max_payload: ${maxPayloadBytes}\n`}`;
   // Told that its configuration is to be read anew, the server forgets what only its command line says of JetStream.
   const storage = jetstream ? `store_dir: ${JSON.stringify(dataDir)}\njetstream: enabled\n` : '';
-  await writeFile(configFile, `${limits}${storage}${config}\n`);
+  try {
+    await writeFile(configFile, `${limits}${storage}${config}\n`);
+  } catch (cause) {
+    await rm(runDir, { recursive: true, force: true });
+    const message = `the server's configuration, '${configFile}', cannot be written: ${messageOf(cause)}`;
+    throw new CellwrightError('nats-server-start-failed', message, { cause });
+  }
   return ['--config', configFile, '--addr', '127.0.0.1', `--port=${port}`, '--ports_file_dir', runDir];
 }
 

@@ -10,6 +10,7 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { text } from 'node:stream/consumers';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { connect } from 'nats';
@@ -611,6 +612,25 @@ test('start - options that are no object are refused', async () => {
 test('start - a program that is not there is a clear error', async () => {
   assert.match(await failureOf(() => startNatsServer({ binary: '/absent/nats-server' })), /did not start: .*ENOENT/);
 });
+
+test('start - a configuration that cannot be written, as on a full disk, is told of and leaves no folder', () =>
+  withPrograms({ 'tmp/there': '' }, async (root) => {
+    const argv = argvOf('runtime/nats-server/server.ts');
+    const server = pathToFileURL(argv.at(-1) as string).href;
+    const code = `import { startNatsServer } from '${server}';
+      await startNatsServer({ binary: 'any' }).catch(({ code, message }) => console.log(code, message));`;
+    // No file may get any content there.
+    const script = `trap '' XFSZ; ulimit -f 0; exec "$@"`;
+    const env = { ...process.env, TMPDIR: join(root, 'tmp') };
+    const args = [process.execPath, ...argv.slice(0, -1), '--input-type=module', '--eval', code];
+    const child = spawn('sh', ['-c', script, 'sh', ...args], { stdio: ['ignore', 'pipe', 'inherit'], env });
+    const told = await text(child.stdout);
+    assert.match(told, /^nats-server-start-failed the server's configuration, '.*', cannot be written: EFBIG/);
+    assert.equal(
+      (await readdir(join(root, 'tmp'))).filter((name) => name.startsWith('cellwright-nats-')),
+      [],
+    );
+  }));
 
 test('start - a program that never serves is given up and ended', () =>
   withPrograms({ 'bin/mute': '#!/bin/sh\necho $$ > "$MUTE_PID"; exec tail -f /dev/null\n' }, async (root) => {
