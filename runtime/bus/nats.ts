@@ -125,7 +125,7 @@ async function dial(options: NatsOptions, clock: Clock, deadline: number, noEcho
   const connection = { ...clientOptions(options), noEcho };
   const authenticator = credentials === undefined ? {} : { authenticator: authenticatorOf(credentials) };
   /** Why the last attempt failed of which that is known: a server that takes no more may end one before it is heard. */
-  let known: CellwrightError | undefined;
+  let known: { readonly why: string; readonly cause: unknown } | undefined;
   for (;;) {
     const timeout = Math.max(1, Math.min(Math.round(deadline - clock.monotonic()), DIAL_TIMEOUT_MS));
     try {
@@ -134,10 +134,14 @@ async function dial(options: NatsOptions, clock: Clock, deadline: number, noEcho
     } catch (failure) {
       const error = busError(failure, servers, timeout);
       if (!worthRetrying(error)) throw error;
-      if (known === undefined || !isCutOff(failure)) known = error;
+      if (known === undefined || !isCutOff(failure)) {
+        // Of what was asked of nobody the outcome is known.
+        const why = error instanceof TimeoutError ? `nothing was heard for ${timeout} ms` : error.message;
+        known = { why, cause: error.cause ?? error };
+      }
       if (clock.monotonic() + DIAL_PAUSE_MS >= deadline) {
-        const message = `no NATS server answers at '${servers}' within ${connectTimeoutMs} ms: ${known.message}`;
-        throw new CellwrightError('unreachable', message, { retryable: true, cause: known.cause ?? known });
+        const message = `no NATS server answers at '${servers}' within ${connectTimeoutMs} ms: ${known.why}`;
+        throw new CellwrightError('unreachable', message, { retryable: true, cause: known.cause });
       }
     }
     await unlessAborted(sleep(clock, DIAL_PAUSE_MS), signal, 'connecting');

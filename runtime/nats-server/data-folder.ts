@@ -10,7 +10,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { setTimeout as delay } from 'node:timers/promises';
 import Type, { type Static } from 'typebox';
-import { CellwrightError } from '../errors.ts';
+import { CellwrightError, messageOf } from '../errors.ts';
 import { checkOf } from '../schemas.ts';
 import { greetingOf } from './greeting.ts';
 
@@ -55,7 +55,12 @@ export async function holdFolder(dataDir: string): Promise<HeldFolder> {
     socket.end(id);
   });
   answering.listen(0, '127.0.0.1');
-  await once(answering, 'listening');
+  try {
+    await once(answering, 'listening');
+  } catch (cause) {
+    const message = `no port of this machine can be listened at: ${messageOf(cause)}`;
+    throw new CellwrightError('nats-server-start-failed', message, { cause });
+  }
   answering.unref();
   const mine: InUse = { id, pid: process.pid, port: (answering.address() as AddressInfo).port };
   const insistMine = async () => {

@@ -231,9 +231,10 @@ async function ready(
     const end = server.ended();
     if (end !== null) throw new Error(end);
     const port = await portToldIn(runDir);
-    const info = port === null ? null : await greetingOf(port);
+    let lacks = port === null ? 'it has not told its port' : 'it offers no JetStream';
+    const info = port === null ? null : await greetingOf(port, (why) => (lacks = why));
     if (port !== null && info !== null && (info.jetstream || !jetstream)) return { port, version: info.version };
-    if (limit.aborted) throw new Error(`it was not ready within ${readyTimeoutMs} ms`);
+    if (limit.aborted) throw new Error(`it was not ready within ${readyTimeoutMs} ms: ${lacks}`);
     await delay(POLL_MS);
   }
 }

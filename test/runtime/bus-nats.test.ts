@@ -650,6 +650,21 @@ test('bus NATS - why a server takes no more connections or subscriptions is told
   });
 });
 
+test('bus NATS - of a program that takes connections and says nothing it is told that nothing was heard', async () => {
+  const held: Socket[] = [];
+  const mute = createServer((socket) => held.push(socket.on('error', () => {})));
+  await once(mute.listen(0, '127.0.0.1'), 'listening');
+  try {
+    const servers = `127.0.0.1:${(mute.address() as AddressInfo).port}`;
+    const error = await failureOf(() => connectNats({ servers, name: 'test', connectTimeoutMs: 500 }));
+    assert.is(error.code, 'unreachable');
+    assert.match(error.message, /within 500 ms: nothing was heard for \d+ ms$/);
+  } finally {
+    for (const socket of held) socket.destroy();
+    mute.close();
+  }
+});
+
 test('bus NATS - what a server said of why it takes none is told also if it ends later attempts before that is heard', async () => {
   let taken = 0;
   const full = createServer((socket) => {

@@ -636,9 +636,20 @@ test('start - a program that never serves is given up and ended', () =>
   withPrograms({ 'bin/mute': '#!/bin/sh\necho $$ > "$MUTE_PID"; exec tail -f /dev/null\n' }, async (root) => {
     process.env.MUTE_PID = join(root, 'pid');
     const options = { binary: join(root, 'bin/mute'), readyTimeoutMs: 1_000 };
-    assert.match(await failureOf(() => startNatsServer(options)), /not ready within 1000 ms/);
+    const words = /not ready within 1000 ms: it has not told its port/;
+    assert.match(await failureOf(() => startNatsServer(options)), words);
     assert.not(isAlive(Number(await readFile(join(root, 'pid'), 'utf8'))));
   }));
+
+test('start - why a server that has told its port cannot be reached is told', () =>
+  withPrograms(
+    { 'bin/deaf': `#!/bin/sh\nfor d; do :; done\necho '"nats://127.0.0.1:1"' > "$d/x.ports"; ${HANGS}` },
+    async (root) => {
+      const options = { binary: join(root, 'bin/deaf'), readyTimeoutMs: 1_000 };
+      const words = /not ready within 1000 ms: connect ECONNREFUSED 127\.0\.0\.1:1/;
+      assert.match(await failureOf(() => startNatsServer(options)), words);
+    },
+  ));
 
 test('start - given up at a signal, also of a node, and a program that never serves is ended', () =>
   withPrograms({ 'bin/mute': `#!/bin/sh\ntrap '' INT\n${HANGS}` }, async (root) => {
