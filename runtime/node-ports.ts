@@ -69,7 +69,12 @@ export async function busOf(
     onError(new CellwrightError('nats-server-ended', message), 'the managed server');
     return managed?.onEnded?.(why);
   };
-  const starting = startNatsServer({ ...managed, onEnded, ...present({ signal: rest.signal }) });
+  const logFault = faultLog(name, logger);
+  const log = (line: string) => {
+    logFault(line);
+    return managed?.log?.(line);
+  };
+  const starting = startNatsServer({ ...managed, log, onEnded, ...present({ signal: rest.signal }) });
   const server = await starting.catch(amongNodeOptions('nats.managed'));
   try {
     const connected = await connectedTo(server.url);
@@ -78,6 +83,17 @@ export async function busOf(
     await server.stop();
     throw error;
   }
+}
+
+/** Warns of what a server that runs for this node alone logs as an error, such as a full disk: nobody else reads that. */
+function faultLog(node: string, logger: Logger): (line: string) => void {
+  let before: string | undefined;
+  return (line) => {
+    const fault = /\[(?:ERR|FTL)\] (.*)/.exec(line)?.[1];
+    if (fault === undefined || fault === before) return;
+    before = fault;
+    logger.warn({ node, error: fault }, `the NATS server of this node says: ${fault}`);
+  };
 }
 
 /** That it is back is a warning, too: whoever has read the first looks for it. */

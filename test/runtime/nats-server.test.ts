@@ -6,7 +6,7 @@ import { createHash } from 'node:crypto';
 import { getEventListeners, once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
 import { chmod, mkdir, mkdtemp, readdir, readFile, rm, utimes, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
+import { createConnection, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -562,6 +562,28 @@ test('start - a node lives on where whoever is told by it of the end of its serv
     assert.equal(unheard, []);
   } finally {
     process.off('unhandledRejection', note);
+    await node.stop();
+  }
+});
+
+test('managed - what the server of a node logs as an error, the node warns of, and all of it is told whoever asked', async () => {
+  const warned: string[] = [];
+  const logged: string[] = [];
+  const port = await freePort();
+  const node = await startNode({
+    roles: ['placement'],
+    nats: { managed: { port, log: (line) => logged.push(line) } },
+    journals: 'memory',
+    logger: pino({ level: 'warn' }, { write: (line) => warned.push((JSON.parse(line) as { msg: string }).msg) }),
+  });
+  try {
+    const stranger = createConnection(port, '127.0.0.1');
+    stranger.on('error', () => {}).write('GARBAGE\r\n');
+    await until('it is told', () => warned.length > 0);
+    stranger.destroy();
+    assert.match(warned[0] as string, /^the NATS server of this node says: 127\.0\.0\.1:\d+ .*parser error/i);
+    assert.ok(logged.some((line) => line.includes('[INF]')) && logged.some((line) => line.includes('[ERR]')));
+  } finally {
     await node.stop();
   }
 });
