@@ -9,7 +9,7 @@ import type { HostState } from '../../actors/messages/scheduler.ts';
 import type { Filter } from '../../actors/scheduler/filters/filter.ts';
 import { instanceLimit } from '../../actors/scheduler/filters/limits.ts';
 import { best, bestOfAll, bestOfCell } from '../../actors/scheduler/picking.ts';
-import { slotsIn } from '../../actors/scheduler/ranking/boxes.ts';
+import { type Box, slotsIn } from '../../actors/scheduler/ranking/boxes.ts';
 import { KIND } from '../../actors/scheduler/ranking/family-hosts.ts';
 import {
   emptyRankings,
@@ -502,13 +502,22 @@ test('families - where there are many cells, the hosts of all that were heard la
   const view = { ...viewOf(...names.map((host) => ({ host, cell: `c${host.length}` }))), shards: 3 };
   const rankings = emptyRankings(DEFAULT_WEIGHERS, 's');
   best({ rankings, view }, { spec: specOf(2) }, NOBODY);
-  const hostsOfBoxes = () => {
-    const { member, slots } = shapeOf({ rankings, view }, { spec: specOf(1) });
+  const countOf = (box: Box): number =>
+    box.division === null ? 1 : 1 + countOf(box.division.lower) + countOf(box.division.upper);
+  const hostsOfBoxes = (by = rankings) => {
+    const { member, slots } = shapeOf({ rankings: by, view }, { spec: specOf(1) });
     assert.ok(member);
-    const roots = [...member.known.hosts.boxesOfAllCells('heard')].map(({ root }) =>
-      root === null ? [] : slotsIn(root),
+    const { bounds, hosts } = member.known;
+    const together = [...hosts.boxesOfAllCells('heard')];
+    const apart = [...hosts.placesOf('heard'), ...hosts.placesOf('silent')].map(({ boxes }) => boxes);
+    const roots = [...new Set([...together, ...apart])].flatMap(({ root }) => root ?? []);
+    assert.is(
+      roots.reduce((sum, root) => sum + countOf(root), 0),
+      bounds.taken,
+      'no bounds are kept of boxes that are none',
     );
-    return roots.map((some) => some.map((slot) => slots.roots[slot] as string).sort());
+    const found = together.map(({ root }) => (root === null ? [] : slotsIn(root)));
+    return found.map((some) => some.map((slot) => slots.roots[slot] as string).sort());
   };
   const roots = names.map((host) => `p-${host}`);
   assert.equal(hostsOfBoxes(), [roots.slice(0, 10), roots.slice(10)], 'those of two cells');
@@ -538,6 +547,28 @@ test('families - where there are many cells, the hosts of all that were heard la
   );
   noteShard(view, 1, false);
   assert.equal(hostsOfBoxes(), [left]);
+  const fresh = emptyRankings(DEFAULT_WEIGHERS, 's');
+  best({ rankings: fresh, view }, { spec: specOf(2) }, NOBODY);
+  assert.equal(hostsOfBoxes(fresh), [left], 'of those that are ranked when there are many');
+  const { member } = shapeOf({ rankings, view }, { spec: specOf(1) });
+  assert.ok(member);
+  member.known.hosts.placesOf = () => {
+    throw new Error('a choice looks at a cell by itself');
+  };
+  assert.ok(best({ rankings, view }, { spec: specOf(3) }, NOBODY));
+});
+
+test('families - where there are many cells, the boxes of all are made some at a time, too', () => {
+  const HOSTS = 6_000;
+  const turnsAmong = (cells: number): number => {
+    const view = viewOf(...Array.from({ length: HOSTS }, (_, n) => ({ host: `h${n}`, cell: `c${n % cells}` })));
+    const rankings = emptyRankings(DEFAULT_WEIGHERS, 's');
+    let turns = 1;
+    while (!isRanked({ rankings, view }, { spec: specOf(1) }, HOSTS / 3, true)) turns += 1;
+    assert.is(shapeOf({ rankings, view }, { spec: specOf(1) }).fits, HOSTS);
+    return turns;
+  };
+  assert.ok(turnsAmong(20) > turnsAmong(10));
 });
 
 test('families - hosts are ranked some at a time, and what was done stands, though more changes meanwhile than is kept', () => {
