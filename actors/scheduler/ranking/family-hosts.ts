@@ -155,7 +155,7 @@ export class FamilyHosts {
       if (place !== undefined && isHeard(place)) heard.push(slot);
     }
     this.#ofAllCells = new Boxes(this.#slots, this.measures, this.#boxesOfAllCells);
-    if (heard.length > 0) yield* this.#ofAllCells.fill(heard);
+    yield* this.#ofAllCells.fill(heard);
   }
 
   putRefused(slot: number, obstacle: Obstacle): void {
@@ -218,10 +218,10 @@ export class FamilyHosts {
   #placeFor(slot: number, cell: string): PlaceOfCell {
     const root = this.#slots.roots[slot] as string;
     const isSilent = isShardSilent({ silentShards: this.#silentShards, shards: this.#view.shards }, root);
-    const places = this.#byCell[isSilent ? 'silent' : 'heard'];
+    const hearing = isSilent ? 'silent' : 'heard';
+    const places = this.#byCell[hearing];
     let place = places.get(cell);
     if (place === undefined) {
-      const hearing = isSilent ? 'silent' : 'heard';
       place = { kind: KIND.plain, cell, hearing, boxes: new Boxes(this.#slots, this.measures, this.#boxes) };
       places.set(cell, place);
       if (this.#toBePut === null) void [...this.#makeOfAllCells()];
