@@ -6,7 +6,7 @@ import { createHash } from 'node:crypto';
 import { getEventListeners, once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
 import { chmod, mkdir, mkdtemp, readdir, readFile, rm, utimes, writeFile } from 'node:fs/promises';
-import { createConnection, createServer } from 'node:net';
+import { createConnection, createServer, Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -652,6 +652,27 @@ test('start - a configuration that cannot be written, as on a full disk, is told
       (await readdir(join(root, 'tmp'))).filter((name) => name.startsWith('cellwright-nats-')),
       [],
     );
+  }));
+
+test('start - that no port can be listened at is told, and not that the folder is wrong', () =>
+  withPrograms({ 'tmp/there': '' }, async (root) => {
+    process.env.TMPDIR = join(root, 'tmp');
+    const { listen } = Server.prototype;
+    Server.prototype.listen = function fail(this: Server) {
+      queueMicrotask(() => this.emit('error', new Error('listen EADDRNOTAVAIL')));
+      return this;
+    };
+    try {
+      const options = { binary: 'any', dataDir: join(root, 'data') };
+      const error = await startNatsServer(options).catch((fault: CellwrightError) => fault);
+      assert.instance(error, Error);
+      const { code, field, message } = error as CellwrightError;
+      const words = 'no port of this machine can be listened at: listen EADDRNOTAVAIL';
+      assert.equal([code, field, message], ['nats-server-start-failed', undefined, words]);
+    } finally {
+      Server.prototype.listen = listen;
+    }
+    assert.equal(await readdir(join(root, 'tmp')), ['there']);
   }));
 
 test('start - a program that never serves is given up and ended', () =>
