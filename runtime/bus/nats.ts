@@ -136,7 +136,7 @@ async function dial(options: NatsOptions, clock: Clock, deadline: number, noEcho
       if (!worthRetrying(error)) throw error;
       if (known === undefined || !isCutOff(failure)) {
         // Of what was asked of nobody the outcome is known.
-        const why = error instanceof TimeoutError ? `nothing was heard for ${timeout} ms` : error.message;
+        const why = error instanceof TimeoutError ? `no connection came about in ${timeout} ms` : error.message;
         known = { why, cause: error.cause ?? error };
       }
       if (clock.monotonic() + DIAL_PAUSE_MS >= deadline) {

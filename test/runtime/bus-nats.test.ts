@@ -650,18 +650,26 @@ test('bus NATS - why a server takes no more connections or subscriptions is told
   });
 });
 
-test('bus NATS - of a program that takes connections and says nothing it is told that nothing was heard', async () => {
-  const held: Socket[] = [];
-  const mute = createServer((socket) => held.push(socket.on('error', () => {})));
-  await once(mute.listen(0, '127.0.0.1'), 'listening');
-  try {
-    const servers = `127.0.0.1:${(mute.address() as AddressInfo).port}`;
-    const error = await failureOf(() => connectNats({ servers, name: 'test', connectTimeoutMs: 500 }));
-    assert.is(error.code, 'unreachable');
-    assert.match(error.message, /within 500 ms: nothing was heard for \d+ ms$/);
-  } finally {
-    for (const socket of held) socket.destroy();
-    mute.close();
+test('bus NATS - of a program that takes connections and is silent, at once or after a greeting, it is told how long', async () => {
+  for (const greeting of [
+    '',
+    'INFO {"server_id":"mute","version":"2.10.0","max_payload":1048576,"headers":true}\r\n',
+  ]) {
+    const held: Socket[] = [];
+    const mute = createServer((socket) => {
+      held.push(socket.on('error', () => {}));
+      socket.write(greeting);
+    });
+    await once(mute.listen(0, '127.0.0.1'), 'listening');
+    try {
+      const servers = `127.0.0.1:${(mute.address() as AddressInfo).port}`;
+      const error = await failureOf(() => connectNats({ servers, name: 'test', connectTimeoutMs: 500 }));
+      assert.is(error.code, 'unreachable');
+      assert.match(error.message, /within 500 ms: no connection came about in \d+ ms$/);
+    } finally {
+      for (const socket of held) socket.destroy();
+      mute.close();
+    }
   }
 });
 
