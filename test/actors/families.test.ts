@@ -143,7 +143,7 @@ test('families - of few sizes and of many each ranks hosts as a look at each doe
     // Hosts have room for all, or many sizes do not fit on some; they are of one kind, of three, or all different.
     const [room, usedFirst] = seed % 3 === 0 ? [24, 18] : [2_000, 0];
     const kinds = [1, 3, HOSTS][seed % 4] ?? 1;
-    const cells = [1, 4, 1, 20, 20, 4][seed % 6] as number;
+    const cells = [1, 4, 1, 40, 40, 4][seed % 6] as number;
     const used = Array.from({ length: HOSTS }, () => ({ VCPU: usedFirst, MEMORY_MB: 0 }));
     const generations = new Map<number, number>();
     const learn = (n: number) => {
@@ -521,13 +521,13 @@ test('families - where there are many cells, the hosts of all that were heard la
   };
   const roots = names.map((host) => `p-${host}`);
   assert.equal(hostsOfBoxes(), [roots.slice(0, 10), roots.slice(10)], 'those of two cells');
-  const others = Array.from({ length: 14 }, (_, n) => `x${n}`);
+  const others = Array.from({ length: 30 }, (_, n) => `x${n}`);
   for (const host of others) {
     assert.ok(hostsOfBoxes().length > 1);
     tellView(view, { host, cell: `of-${host}` });
   }
   const all = [...names, ...others].map((host) => `p-${host}`).sort();
-  assert.equal(hostsOfBoxes(), [all], 'those of sixteen');
+  assert.equal(hostsOfBoxes(), [all], 'those of thirty-two');
   tellView(view, { host: 'y', cell: 'of-y' });
   tellView(view, { host: 'h7', cell: 'of-y' });
   assert.equal(hostsOfBoxes(), [[...all, 'p-y']]);
@@ -568,7 +568,7 @@ test('families - where there are many cells, the boxes of all are made some at a
     assert.is(shapeOf({ rankings, view }, { spec: specOf(1) }).fits, HOSTS);
     return turns;
   };
-  assert.ok(turnsAmong(20) > turnsAmong(10));
+  assert.ok(turnsAmong(40) > turnsAmong(20));
 });
 
 test('families - hosts are ranked some at a time, and what was done stands, though more changes meanwhile than is kept', () => {

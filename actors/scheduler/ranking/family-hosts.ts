@@ -46,7 +46,7 @@ export interface PlaceOfUnmet {
  * From so many cells on, hosts of all cells stand together, too. Whoever looks for the best of all looks into some boxes of
  * each cell else, which is still less with few cells than to keep each host in two places.
  */
-const MANY_CELLS = 16;
+const MANY_CELLS = 32;
 
 export class FamilyHosts {
   /** Those that are refused whatever the amounts. */
