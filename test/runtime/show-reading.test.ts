@@ -14,7 +14,13 @@ const test = suite('reading');
 
 function terminal(isTTY: boolean) {
   const output = Object.assign(new PassThrough(), { isTTY, columns: 80, rows: 24 });
-  return { output: output as unknown as typeof process.stderr, shown: () => String(output.read() ?? '') };
+  const shown = () => {
+    let all = '';
+    // Newer versions of Node answer what was written piece by piece.
+    for (let piece = output.read(); piece !== null; piece = output.read()) all += String(piece);
+    return all;
+  };
+  return { output: output as unknown as typeof process.stderr, shown };
 }
 
 test('rows - whoever asks is told how far a list is read', () => {
