@@ -3,28 +3,18 @@
 
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { memoryServer } from '../../runtime/bus/memory.ts';
 import { encode } from '../../runtime/codec.ts';
 import { CellwrightError } from '../../runtime/errors.ts';
 import { decodeFrame } from '../../runtime/frames.ts';
-import { outboxOf } from '../../runtime/outbox.ts';
 import { authorityOf } from '../../runtime/placement-api/authority.ts';
-import { subjectsOf } from '../../runtime/subjects.ts';
-import { virtualClock } from '../../runtime/virtual-clock.ts';
+import { outboxInMemory } from '../support/outbox.ts';
 import { failureOf, settled } from '../support/until.ts';
 
 const test = suite('Placement API - asking placement');
 const SHARD = 'placement/0';
 
 function rig() {
-  const clock = virtualClock();
-  const server = memoryServer({ clock });
-  const subjects = subjectsOf();
-  const bus = server.connect();
-  const onError = (error: unknown) => {
-    throw error;
-  };
-  const outbox = outboxOf({ bus, clock, subjects, events: false, onError });
+  const { clock, server, subjects, bus, onError, outbox } = outboxInMemory();
   const closed = () => new CellwrightError('closed', 'closed');
   const authority = authorityOf({ name: 'a', bus, clock, outbox, subjects, timeoutMs: 10_000, closed, onError });
   const heard: string[] = [];

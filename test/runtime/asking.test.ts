@@ -9,10 +9,11 @@ import { encode } from '../../runtime/codec.ts';
 import type { CellwrightError } from '../../runtime/errors.ts';
 import { decodeFrame } from '../../runtime/frames.ts';
 import { asking } from '../../runtime/gateway/asking.ts';
-import { type Outbox, outboxOf } from '../../runtime/outbox.ts';
+import type { Outbox } from '../../runtime/outbox.ts';
 import { subjectsOf } from '../../runtime/subjects.ts';
 import { systemClock } from '../../runtime/system-clock.ts';
 import { virtualClock } from '../../runtime/virtual-clock.ts';
+import { outboxInMemory } from '../support/outbox.ts';
 import { failureOf, settled } from '../support/until.ts';
 
 const test = suite('asking');
@@ -20,14 +21,7 @@ const CELL = 'cell/c1';
 const LIMIT_MS = 8_000;
 
 function rig(heldUpBy: (to: string) => string | undefined = () => undefined) {
-  const clock = virtualClock();
-  const server = memoryServer({ clock });
-  const subjects = subjectsOf();
-  const bus = server.connect();
-  const onError = (error: unknown) => {
-    throw error;
-  };
-  const outbox = outboxOf({ bus, clock, subjects, events: false, onError });
+  const { clock, server, subjects, bus, onError, outbox } = outboxInMemory();
   const asker = asking({ name: 'n1', bus, clock, outbox, subjects, timeoutMs: LIMIT_MS, heldUpBy, onError });
   const heard: { readonly ask: number; readonly at: number }[] = [];
 
