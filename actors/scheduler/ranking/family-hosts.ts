@@ -43,8 +43,8 @@ export interface PlaceOfUnmet {
 }
 
 /**
- * From so many cells on, hosts of all cells stand together, too. Whoever looks for the best of all looks into some boxes of
- * each cell else, which is still less with few cells than to keep each host in two places.
+ * From so many cells on, hosts of all cells stand together, too. Otherwise whoever looks for the best of all looks into some
+ * boxes of each cell; with few cells that is less than to keep each host in two places.
  */
 const MANY_CELLS = 32;
 
