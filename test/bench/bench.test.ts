@@ -25,6 +25,14 @@ test('usage - what is wrong is said in a line before anything is measured', () =
   }
 });
 
+test('usage - a program that is no server is said in a line, too', () => {
+  const env = { ...process.env, CELLWRIGHT_NATS_SERVER: process.execPath };
+  const { status, stderr } = spawnSync(process.execPath, argvOf('test/bench/bench.ts'), { env, encoding: 'utf8' });
+  assert.is(stderr.split('\n')[0], `error: CELLWRIGHT_NATS_SERVER is '${process.execPath}', which is no nats-server`);
+  assert.not.match(stderr, /\n\s+at /);
+  assert.is(status, 2);
+});
+
 test('figures - what stands beside a bare limit is kept with its ratio', () => {
   const said: string[] = [];
   const { report, figures } = printing((line) => said.push(line));

@@ -4,6 +4,7 @@
 import { Argument, Command } from 'commander';
 import { checkWritable, peoplesOutput, writeTo } from '../../runtime/cli/files.ts';
 import { messageOf } from '../../runtime/errors.ts';
+import { findNatsServer } from '../../runtime/nats-server/find.ts';
 import { startNatsServer } from '../../runtime/nats-server/server.ts';
 import { endEarly } from '../support/script.ts';
 import { buildsInMemory, buildsOverNats } from './builds.ts';
@@ -44,6 +45,7 @@ const { json } = bench.opts<{ json?: string }>();
 const names: readonly string[] = bench.processedArgs[0];
 try {
   checkWritable('json', json);
+  await findNatsServer();
 } catch (error) {
   bench.error(`error: ${messageOf(error)}`);
 }

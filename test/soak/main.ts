@@ -4,6 +4,7 @@ import { Command } from 'commander';
 import { checkWritable, peoplesOutput, writeTo } from '../../runtime/cli/files.ts';
 import { positiveNumber, readable, wholeNumber } from '../../runtime/cli/options.ts';
 import { messageOf } from '../../runtime/errors.ts';
+import { findNatsServer } from '../../runtime/nats-server/find.ts';
 import { endEarly, ownTemporaryFolder } from '../support/script.ts';
 import { type SoakResult, soak } from './soak.ts';
 
@@ -35,6 +36,7 @@ const { minutes, seed, rate, every, lease, shards, nodes, pods, json } = command
 if ((nodes === undefined) !== (pods === undefined)) command.error("error: '--nodes' and '--pods' go together");
 try {
   checkWritable('json', json);
+  await findNatsServer();
 } catch (error) {
   command.error(`error: ${messageOf(error)}`);
 }
