@@ -50,9 +50,9 @@ export function alternatesFor(
   wanted: number,
 ): Selection[][] {
   const { view } = fleet;
-  if (wanted === 0) return chosen.map(() => []);
-  const claimed = new Set(chosen.map(({ provider }) => provider));
   const mayBe = mayBeAlternate(view, request.spec);
+  if (wanted === 0 || mayBe === null) return chosen.map(() => []);
+  const claimed = new Set(chosen.map(({ provider }) => provider));
   const { instanceGroup } = request.spec;
   const areTogether = instanceGroup?.policy === 'soft-affinity';
   const hands = chosen.map(({ provider }): Hand => ({ own: provider, alternates: [] }));
@@ -105,14 +105,15 @@ function poolOf(
   const most = Math.max(needed, MIN_RANKED);
   const soft = softHomes(fleet, request, isOut);
   if (soft === null) return roomyFirst(fleet, request, ample, upTo(most, isOut));
-  // Hosts with members are few and known: what the rule prefers comes first, however many stand before it in rank.
-  const withMembers = homesInOrder(fleet, request, soft).filter((one) => isInPart(view, part, one));
   const without = roomyFirst(
     fleet,
     request,
     ample,
     upTo(most, (root) => isOut(root) || soft.has(root)),
   );
+  if (!soft.first && without.length >= needed) return without;
+  // Hosts with members are known: what the rule prefers comes first, however many stand before it in rank.
+  const withMembers = homesInOrder(fleet, request, soft).filter((one) => isInPart(view, part, one));
   return soft.first ? [...withMembers, ...without] : [...without, ...withMembers];
 }
 

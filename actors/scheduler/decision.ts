@@ -2,7 +2,6 @@
 // in the end the alternates. The numbers come from figures that the ranking keeps anyway.
 
 import type { Selection } from '../../machines/instance-build.ts';
-import { spend } from '../fitting/effort.ts';
 import type { RequestSpec } from '../messages/common.ts';
 import type { RefusedClaim, Weighing } from '../messages/decision.ts';
 import {
@@ -19,14 +18,14 @@ import { placementShardOf } from '../routing.ts';
 import type { FurtherHosts } from './explaining/further-hosts.ts';
 import { ROOM_TOGETHER } from './explaining/room-together.ts';
 import { refusedByRank, refusedHosts, standing } from './explaining/standing.ts';
-import { groupAllows, INSTANCE_GROUP } from './group-rules.ts';
+import { INSTANCE_GROUP, membersAllowedAtMost } from './group-rules.ts';
 import { firstOfGroup, type Picked } from './grouping.ts';
 import { type Ranked, rankedOf } from './picking.ts';
 import { mostRefusingFirst } from './ranking/census.ts';
 import { type Fleet, lateFiltersOf, shapeOf } from './ranking/ranking.ts';
 import type { Shape, Weighed } from './ranking/shape.ts';
 import type { Request } from './request.ts';
-import { membersOn, rootsOf } from './view/groups-view.ts';
+import { hasMembers, membersOn, rootsOf } from './view/groups-view.ts';
 import { silentAmong } from './view/silence.ts';
 import { treeOf, type View, type ViewHost } from './view/view.ts';
 import { factsOf } from './view/view-hosts.ts';
@@ -94,13 +93,14 @@ export function emptyDraft({ where }: Pick<Request, 'where'>): Draft {
  */
 export function noteStanding(draft: Draft, fleet: Fleet, request: Request, count: number): void {
   const { rankings, view } = fleet;
-  const { current } = shapeOf(fleet, request);
+  const shape = shapeOf(fleet, request);
+  const { current } = shape;
   const late = lateFiltersOf(rankings, request);
   const isTogether = count > 1 && keepsTogether(request.spec);
   Object.assign(draft, silentAmong(view));
   const looks = current.size * (isTogether ? count : 1);
   if ((late.length > 0 || isTogether) && looks <= MAX_LOOKED_AT) return noteAll(draft, fleet, request, count);
-  const byGroup = late.length > 0 ? [] : refusedByGroup(view, request.spec, current);
+  const byGroup = late.length > 0 ? [] : refusedByGroup(view, request.spec, shape);
   draft.hosts = view.hosts.size;
   draft.fits = byGroup.reduce((fits, { hosts }) => fits - hosts, current.size);
   draft.refused = mostRefusingFirst([...refusedHosts(view, refusedByRank(fleet, request), late), ...byGroup]);
@@ -111,22 +111,15 @@ export function noteStanding(draft: Draft, fleet: Fleet, request: Request, count
   ];
 }
 
-/** How many of some hosts the rule of the request's group refuses: those where its members are, or all others. */
-function refusedByGroup(view: View, spec: RequestSpec, hosts: { readonly size: number; has(root: string): boolean }) {
+/** How many of the hosts that fit the rule of the request's group refuses: those where its members are, or all others. */
+function refusedByGroup({ groups }: View, spec: RequestSpec, shape: Shape) {
   const { instanceGroup: group } = spec;
-  if (group === undefined || isSoft(group)) return [];
-  const roots = rootsOf(view.groups, group.id);
-  if (roots.length === 0) return [];
-  let fitting = 0;
-  let allowed = 0;
-  for (const root of roots) {
-    if (!hosts.has(root)) continue;
-    fitting += 1;
-    if (groupAllows(view, spec, root)) allowed += 1;
-  }
-  // A group may be on thousands of hosts, and this is done for each instance of a request.
-  spend(roots.length);
-  const refused = (group.policy === 'affinity' ? hosts.size : fitting) - allowed;
+  if (group === undefined || isSoft(group) || !hasMembers(groups, group.id)) return [];
+  const { current } = shape;
+  const refused =
+    group.policy === 'affinity'
+      ? current.size - rootsOf(groups, group.id).filter((root) => current.has(root)).length
+      : shape.fullFor(group.id, membersAllowedAtMost(spec));
   return refused === 0 ? [] : [{ code: `group-${group.policy}`, hosts: refused }];
 }
 

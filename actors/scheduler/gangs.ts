@@ -21,7 +21,7 @@ import { isOrdered } from './rounds.ts';
 import { awaitsSearch } from './searching.ts';
 import { countToPlace, draftOf } from './selecting.ts';
 import type { Open, Parked, Work } from './state.ts';
-import { promiseMember, rootsOf } from './view/groups-view.ts';
+import { promiseMember, rootCount } from './view/groups-view.ts';
 import { promise } from './view/promises.ts';
 import { expectNoMore, promiseBuild } from './view/view-hosts.ts';
 
@@ -83,7 +83,7 @@ function hasAmpleRoom({ state }: Work, { request }: Open, count: number): boolea
   if (keepsTogether(request.spec)) return false;
   // How many hosts of a cell fit is counted anyway.
   if (lateFiltersOf(state.rankings, request).some(({ filter }) => filter !== cells)) return false;
-  const taken = group?.policy === 'anti-affinity' ? rootsOf(state.view.groups, group.id).length : 0;
+  const taken = group?.policy === 'anti-affinity' ? rootCount(state.view.groups, group.id) : 0;
   return hostsThatFit(shapeOf(state, request), request) - taken >= count;
 }
 

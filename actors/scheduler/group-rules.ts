@@ -6,7 +6,7 @@ import type { GroupRule } from '../messages/questions.ts';
 import { groupOf, nameOf, ruleOf } from '../placement/groups.ts';
 import { placementShardOf } from '../routing.ts';
 import type { Request } from './request.ts';
-import { membersOn, rootsOf } from './view/groups-view.ts';
+import { hasMembers, membersOn, rootsOf, rulesOf } from './view/groups-view.ts';
 import { isShardSilent } from './view/silence.ts';
 import type { View } from './view/view.ts';
 
@@ -19,7 +19,7 @@ export function groupAllows(view: View, { instanceGroup }: RequestSpec, root: st
   const { id, policy, maxPerHost = 1 } = instanceGroup;
   if (policy === 'anti-affinity') return membersOn(view.groups, id, root) < maxPerHost;
   if (policy !== 'affinity' || membersOn(view.groups, id, root) > 0) return true;
-  return rootsOf(view.groups, id).length === 0;
+  return !hasMembers(view.groups, id);
 }
 
 /** What members an instance group has already. */
@@ -30,8 +30,8 @@ export interface GroupSoFar {
 }
 
 export function groupSoFar({ groups }: View, { instanceGroup }: RequestSpec): GroupSoFar {
-  if (instanceGroup === undefined || rootsOf(groups, instanceGroup.id).length === 0) return { hasMembers: false };
-  const [rule = '', ...others] = new Set(groups.rules.get(instanceGroup.id)?.values());
+  if (instanceGroup === undefined || !hasMembers(groups, instanceGroup.id)) return { hasMembers: false };
+  const [rule = '', ...others] = rulesOf(groups, instanceGroup.id);
   return { hasMembers: true, byOwnRule: others.length === 0 ? groupOf(instanceGroup.id, rule) : undefined };
 }
 
@@ -93,7 +93,7 @@ export const GROUP_CONFLICT = 'group-policy-conflict';
  * member, and a view that has not heard of that yet must refuse nothing.
  */
 export function toldMisfitOfGroup(view: View, spec: RequestSpec, root: string): Refusal | null {
-  const other = otherRuleOf(spec, view.groups.rules.get(spec.instanceGroup?.id ?? '')?.values() ?? []);
+  const other = otherRuleOf(spec, rulesOf(view.groups, spec.instanceGroup?.id));
   if (other === undefined) return misfitOfGroup(view, spec, root);
   return { code: GROUP_CONFLICT, message: conflictWords(spec, other) };
 }
@@ -109,7 +109,7 @@ export function otherRuleOf({ instanceGroup }: RequestSpec, rules: Iterable<stri
 /** The rule that the group of a request has, where members are told to have said another one. */
 export function toldRuleOf({ groups }: View, spec: RequestSpec): GroupRule | undefined {
   const { instanceGroup: group } = spec;
-  const rule = otherRuleOf(spec, groups.rules.get(group?.id ?? '')?.values() ?? []);
+  const rule = otherRuleOf(spec, rulesOf(groups, group?.id));
   return group === undefined || rule === undefined ? undefined : { group: nameOf(group), rule, asked: ruleOf(group) };
 }
 
@@ -132,5 +132,5 @@ export const keptRuleWords = (rule: GroupRule): string =>
  */
 export function mayHaveOtherRule({ groups, shards }: View, spec: RequestSpec): boolean {
   if (shards === 1 || spec.instanceGroup === undefined) return false;
-  return otherRuleOf(spec, groups.rules.get(spec.instanceGroup.id)?.values() ?? []) !== undefined;
+  return otherRuleOf(spec, rulesOf(groups, spec.instanceGroup.id)) !== undefined;
 }

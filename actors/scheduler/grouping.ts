@@ -13,7 +13,7 @@ import { type Fleet, shapeOf } from './ranking/ranking.ts';
 import type { Weighed } from './ranking/shape.ts';
 import type { Request } from './request.ts';
 import { firstFew, type SoftHomes, softHomes } from './soft-homes.ts';
-import { membersOn, rootsOf } from './view/groups-view.ts';
+import { hasMembers, membersOn, rootsOf } from './view/groups-view.ts';
 import { isShardSilent, silenceOf } from './view/silence.ts';
 import { treeOf, type View } from './view/view.ts';
 
@@ -216,19 +216,19 @@ export function firstOfGroup(
     const withMembers = firstFew(soft.fitting(), most, soft.isBefore);
     return (soft.first ? [...withMembers, ...without] : [...without, ...withMembers]).slice(0, most);
   }
-  const isFirst = count === 1 && groupAt === undefined && rootsOf(view.groups, group.id).length === 0;
+  const isFirst = count === 1 && groupAt === undefined && !hasMembers(view.groups, group.id);
   if (group.policy === 'affinity' && !isFirst) return [weighed(found)];
   return bestOfAll(fleet, request, most, (root) => !groupAllows(view, spec, root));
 }
 
 /**
- * Whether a host may be an alternate of an instance of the group that is claimed: one that would have to leave the rest
- * of its group behind has no alternates.
+ * Which hosts may be alternates of an instance of the group that is claimed; null: none, as it would have to leave the rest
+ * of its group behind.
  */
-export function mayBeAlternate(view: View, spec: RequestSpec): (root: string) => boolean {
+export function mayBeAlternate(view: View, spec: RequestSpec): ((root: string) => boolean) | null {
   const group = spec.instanceGroup;
   if (group === undefined || isSoft(group)) return () => true;
   if (group.policy === 'anti-affinity') return (root) => groupAllows(view, spec, root);
   const members = rootsOf(view.groups, group.id).reduce((sum, root) => sum + membersOn(view.groups, group.id, root), 0);
-  return () => members <= 1;
+  return members <= 1 ? () => true : null;
 }

@@ -9,7 +9,7 @@ import { cells } from '../filters/cells.ts';
 import { groupAllows } from '../group-rules.ts';
 import { type Fleet, lateFiltersOf, shapeOf } from '../ranking/ranking.ts';
 import type { Request } from '../request.ts';
-import { rootsOf } from '../view/groups-view.ts';
+import { rootCount, rootsOf } from '../view/groups-view.ts';
 import type { View } from '../view/view.ts';
 
 /** At how many hosts with members of its group a request looks: no build is to take longer for it. */
@@ -37,7 +37,7 @@ export function furtherHosts(
   const { where, spec } = request;
   const isAskedMore = lateFiltersOf(fleet.rankings, request).some(({ filter }) => filter !== cells);
   const members = membersOf(fleet.view, spec);
-  if (isAskedMore || keepsTogether(spec) || members.length > MAX_LOOKED_AT) {
+  if (isAskedMore || keepsTogether(spec) || members === null) {
     return chosen.map(() => ({}));
   }
   const shape = shapeOf(fleet, request);
@@ -57,7 +57,8 @@ export function furtherHosts(
   });
 }
 
-/** The hosts where members of the request's group are, if it has a hard rule. */
-function membersOf({ groups }: View, { instanceGroup: group }: RequestSpec): readonly string[] {
-  return group === undefined || isSoft(group) ? [] : rootsOf(groups, group.id);
+/** The hosts where members of the request's group are, if it has a hard rule; null: they are too many to be looked at. */
+function membersOf({ groups }: View, { instanceGroup: group }: RequestSpec): readonly string[] | null {
+  if (group === undefined || isSoft(group)) return [];
+  return rootCount(groups, group.id) > MAX_LOOKED_AT ? null : rootsOf(groups, group.id);
 }

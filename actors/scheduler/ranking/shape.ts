@@ -6,6 +6,7 @@ import type { SteadyTime } from '../../actor.ts';
 import type { RequestSpec } from '../../messages/common.ts';
 import type { WeighingText } from '../../messages/stored-decision.ts';
 import type { Asked } from '../filters/filter.ts';
+import { membersOn, rootCount, rootsOf } from '../view/groups-view.ts';
 import { changesEnd, type View } from '../view/view.ts';
 import type { AskedWeigher } from '../weighers/weigher.ts';
 import { type Among, bestOf, Front, type RankedNow } from './best-first.ts';
@@ -14,6 +15,7 @@ import { type Counted, mostRefusingFirst, type Reason, reasonKey } from './censu
 import type { Family } from './families.ts';
 import { KIND } from './family-hosts.ts';
 import { LACKS_NOTHING, lackOn, type Member, memberOf, mostIn, NO_ROOM, weightIn } from './family-numbers.ts';
+import { FullForGroup } from './full-for-group.ts';
 import { before, type Heap, type Rank } from './heap.ts';
 import { type RankedHosts, Several } from './several.ts';
 import type { Slots } from './slots.ts';
@@ -108,6 +110,8 @@ export class Shape implements RankedBy, RankedNow, RankedHosts {
   >();
   /** By how many instances at once; those that were used longest ago come first. */
   readonly #several = new Map<number, Several>();
+  /** By group and how many of it a host may have; those that were used longest ago come first. */
+  readonly #full = new Map<string, FullForGroup>();
   readonly #view: View;
   readonly #countsRefusals: boolean;
 
@@ -199,6 +203,7 @@ export class Shape implements RankedBy, RankedNow, RankedHosts {
   rankedAnew(slot: number): void {
     this.#front.forget();
     for (const several of this.#several.values()) several.look(slot);
+    for (const full of this.#full.values()) full.look(slot);
   }
 
   /** Those of the hosts that fit that have room for several at once, as far as numbers tell. */
@@ -209,6 +214,22 @@ export class Shape implements RankedBy, RankedNow, RankedHosts {
     this.#several.set(count, several);
     if (this.#several.size > MAX_SEVERAL) this.#several.delete(this.#several.keys().next().value as number);
     return several;
+  }
+
+  /** How many of the hosts that fit have as many members of a group as a host may have. */
+  fullFor(group: string, mostOnHost: number): number {
+    const { groups } = this.#view;
+    if (rootCount(groups, group) <= FEW_ROOTS) {
+      const isFull = (root: string) => this.current.has(root) && membersOn(groups, group, root) >= mostOnHost;
+      return rootsOf(groups, group).filter(isFull).length;
+    }
+    const key = `${mostOnHost} ${group}`;
+    let full = this.#full.get(key);
+    this.#full.delete(key);
+    if (full?.follow() !== true) full = new FullForGroup(this, groups, { group, mostOnHost });
+    this.#full.set(key, full);
+    if (this.#full.size > MAX_FULL) this.#full.delete(this.#full.keys().next().value as string);
+    return full.count;
   }
 
   #among({ hearings, cells, isEligible, several }: Choice): Among {
@@ -394,6 +415,11 @@ const MIN_WEIGHED = 16;
 
 /** Of how many numbers of instances at once it is kept which hosts have room. */
 const MAX_SEVERAL = 4;
+
+/** Of how many groups it is kept which hosts are full. */
+const MAX_FULL = 4;
+/** A group that is on so few is looked for on all of them each time. */
+const FEW_ROOTS = 64;
 
 /** How often any host is drawn, before those that are accepted are gathered. */
 const MAX_DRAWS = 64;

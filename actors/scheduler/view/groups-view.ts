@@ -4,67 +4,117 @@
 /** Members by root. */
 type ByRoot = Map<string, number>;
 
+/** The roots on which members of a group came or left, in order. */
+export interface Movements {
+  readonly roots: string[];
+  /** How many were dropped from the front. */
+  dropped: number;
+}
+
 export interface GroupsView {
   /** By group. */
   readonly told: Map<string, ByRoot>;
-  /** The rule of each group by the roots on which it has members, as told of them: shards may know different ones. */
-  readonly rules: Map<string, Map<string, string>>;
+  /** The roots of members by the rule that is told of them, of each group: shards may know different ones. */
+  readonly rules: Map<string, Map<string, Set<string>>>;
   /** The groups that have members on a root, as told last. */
   readonly onRoot: Map<string, readonly string[]>;
   /** Claimed and not yet answered, by group. */
   readonly promised: Map<string, ByRoot>;
+  /** Of groups that somebody has asked it of, as long as they have members. */
+  readonly movements: Map<string, Movements>;
 }
 
 const NONE: ReadonlyMap<string, number> = new Map();
 
+/** How many movements of a group are kept; whoever is further behind begins anew. */
+const MAX_MOVEMENTS = 4_096;
+
 export function emptyGroupsView(): GroupsView {
-  return { told: new Map(), rules: new Map(), onRoot: new Map(), promised: new Map() };
+  return { told: new Map(), rules: new Map(), onRoot: new Map(), promised: new Map(), movements: new Map() };
 }
 
 /** Takes all that is told of a root: of groups that are not named it has no member. Answers whether members have left. */
 export function learnMembers(
-  { told, rules, onRoot }: GroupsView,
+  view: GroupsView,
   root: string,
   groups: Readonly<Record<string, number>> | undefined,
   ruleByGroup: Readonly<Record<string, string>> | undefined,
 ): boolean {
+  const { told, onRoot } = view;
   const before = onRoot.get(root);
   if (before === undefined && groups === undefined) return false;
   let haveLeft = false;
   for (const group of before ?? []) {
     if ((groups?.[group] ?? 0) < (told.get(group)?.get(root) ?? 0)) haveLeft = true;
     if (groups?.[group] !== undefined) continue;
-    set(told, group, root, 0);
-    rules.get(group)?.delete(root);
-    if (rules.get(group)?.size === 0) rules.delete(group);
+    set(view, told, group, root, 0);
+    setRule(view, group, root, undefined);
   }
   const named = Object.keys(groups ?? {});
-  for (const group of named) set(told, group, root, groups?.[group] as number);
-  for (const [group, rule] of Object.entries(ruleByGroup ?? {})) {
-    const byRoot = rules.get(group);
-    if (byRoot === undefined) rules.set(group, new Map([[root, rule]]));
-    else byRoot.set(root, rule);
-  }
+  for (const group of named) set(view, told, group, root, groups?.[group] as number);
+  for (const [group, rule] of Object.entries(ruleByGroup ?? {})) setRule(view, group, root, rule);
   if (named.length === 0) onRoot.delete(root);
   else onRoot.set(root, named);
   return haveLeft;
 }
 
 /** Counts a member while its claim is under way (1), and no longer when it is answered (-1). */
-export function promiseMember({ promised }: GroupsView, group: string, root: string, sign: 1 | -1): void {
-  set(promised, group, root, (promised.get(group)?.get(root) ?? 0) + sign);
+export function promiseMember(view: GroupsView, group: string, root: string, sign: 1 | -1): void {
+  const { promised } = view;
+  set(view, promised, group, root, (promised.get(group)?.get(root) ?? 0) + sign);
 }
 
-function set(counts: Map<string, ByRoot>, group: string, root: string, members: number): void {
+function set(view: GroupsView, counts: Map<string, ByRoot>, group: string, root: string, members: number): void {
   let byRoot = counts.get(group);
+  if (members === (byRoot?.get(root) ?? 0)) return;
   if (byRoot === undefined) {
-    if (members === 0) return;
     byRoot = new Map();
     counts.set(group, byRoot);
   }
   if (members === 0) byRoot.delete(root);
   else byRoot.set(root, members);
   if (byRoot.size === 0) counts.delete(group);
+  noteMovement(view, group, root);
+}
+
+function noteMovement(view: GroupsView, group: string, root: string): void {
+  const movements = view.movements.get(group);
+  if (movements === undefined) return;
+  if (!hasMembers(view, group)) return void view.movements.delete(group);
+  movements.roots.push(root);
+  if (movements.roots.length <= MAX_MOVEMENTS) return;
+  movements.roots.splice(0, MAX_MOVEMENTS / 2);
+  movements.dropped += MAX_MOVEMENTS / 2;
+}
+
+function setRule({ rules }: GroupsView, group: string, root: string, rule: string | undefined): void {
+  const byRule = rules.get(group) ?? new Map<string, Set<string>>();
+  for (const [other, roots] of byRule) {
+    if (other === rule || !roots.delete(root) || roots.size > 0) continue;
+    byRule.delete(other);
+  }
+  if (rule !== undefined) {
+    const roots = byRule.get(rule);
+    if (roots === undefined) byRule.set(rule, new Set([root]));
+    else roots.add(root);
+  }
+  if (byRule.size === 0) rules.delete(group);
+  else rules.set(group, byRule);
+}
+
+/** The movements of the members of a group from now on; from others than before, they are not of one series. */
+export function movementsOf({ movements }: GroupsView, group: string): Movements {
+  let known = movements.get(group);
+  if (known === undefined) {
+    known = { roots: [], dropped: 0 };
+    movements.set(group, known);
+  }
+  return known;
+}
+
+/** The rules that are told of members of a group, each once. */
+export function rulesOf({ rules }: GroupsView, group: string | undefined): Iterable<string> {
+  return rules.get(group ?? '')?.keys() ?? [];
 }
 
 /** How many members of a group are on a root, as placement told last. */
@@ -75,6 +125,19 @@ export function toldOn({ told }: GroupsView, group: string, root: string): numbe
 /** How many members of a group are on a root, or will be if a claim is granted. */
 export function membersOn({ told, promised }: GroupsView, group: string, root: string): number {
   return (told.get(group)?.get(root) ?? 0) + (promised.get(group)?.get(root) ?? 0);
+}
+
+/** Whether a group has members, or will have. */
+export function hasMembers({ told, promised }: GroupsView, group: string): boolean {
+  return told.has(group) || promised.has(group);
+}
+
+/** On how many roots a group has members, or will have. */
+export function rootCount({ told, promised }: GroupsView, group: string): number {
+  const known = told.get(group) ?? NONE;
+  let count = known.size;
+  for (const root of promised.get(group)?.keys() ?? []) if (!known.has(root)) count += 1;
+  return count;
 }
 
 /** The roots on which a group has members, or will have. */

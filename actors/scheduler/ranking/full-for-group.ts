@@ -1,0 +1,81 @@
+// How many of the hosts that a shape ranks have as many members of a group as its rule lets a host have. Of a group that is
+// on thousands of hosts they are counted once; after that only hosts that have changed are looked at.
+
+import { type GroupsView, type Movements, membersOn, movementsOf, rootCount, rootsOf } from '../view/groups-view.ts';
+import type { RankedHosts } from './several.ts';
+
+export class FullForGroup {
+  #count = 0;
+  /** By slot: 1 for a host that counts. */
+  #counts = new Uint8Array(0);
+  readonly #shape: Pick<RankedHosts, 'slots' | 'isRanked'>;
+  readonly #groups: GroupsView;
+  readonly #group: string;
+  readonly #mostOnHost: number;
+  readonly #movements: Movements;
+  /** The positions in the changes of hosts, and in the movements of members, up to which this is true. */
+  #seen: number;
+  #moved: number;
+
+  /** The shape is up to date, and the group has members. */
+  constructor(
+    shape: Pick<RankedHosts, 'slots' | 'isRanked'>,
+    groups: GroupsView,
+    { group, mostOnHost }: { readonly group: string; readonly mostOnHost: number },
+  ) {
+    this.#shape = shape;
+    this.#groups = groups;
+    this.#group = group;
+    this.#mostOnHost = mostOnHost;
+    this.#movements = movementsOf(groups, group);
+    this.#seen = this.#changesEnd;
+    this.#moved = this.#movementsEnd;
+    for (const root of rootsOf(groups, group)) this.#lookAt(root);
+  }
+
+  get count(): number {
+    return this.#count;
+  }
+
+  /** Takes note of what has changed; false where that is not known any more, or takes longer than to count them anew. */
+  follow(): boolean {
+    const { changes, changesDropped } = this.#shape.slots;
+    const { roots, dropped } = this.#movements;
+    if (this.#groups.movements.get(this.#group) !== this.#movements) return false;
+    if (this.#seen < changesDropped || this.#moved < dropped) return false;
+    if (this.#changesEnd - this.#seen > rootCount(this.#groups, this.#group)) return false;
+    for (let at = this.#seen - changesDropped; at < changes.length; at += 1) this.look(changes[at] as number);
+    for (let at = this.#moved - dropped; at < roots.length; at += 1) this.#lookAt(roots[at] as string);
+    this.#seen = this.#changesEnd;
+    this.#moved = this.#movementsEnd;
+    return true;
+  }
+
+  /** Looks at a host anew. */
+  look(slot: number): void {
+    const root = this.#shape.slots.roots[slot] as string;
+    const isFull = membersOn(this.#groups, this.#group, root) >= this.#mostOnHost && this.#shape.isRanked(slot);
+    if (slot >= this.#counts.length) {
+      if (!isFull) return;
+      const counts = new Uint8Array(Math.max(this.#shape.slots.size, slot + 1));
+      counts.set(this.#counts);
+      this.#counts = counts;
+    }
+    this.#count += Number(isFull) - (this.#counts[slot] as number);
+    this.#counts[slot] = Number(isFull);
+  }
+
+  #lookAt(root: string): void {
+    const slot = this.#shape.slots.of(root);
+    if (slot !== undefined) this.look(slot);
+  }
+
+  get #changesEnd(): number {
+    const { changes, changesDropped } = this.#shape.slots;
+    return changesDropped + changes.length;
+  }
+
+  get #movementsEnd(): number {
+    return this.#movements.dropped + this.#movements.roots.length;
+  }
+}
