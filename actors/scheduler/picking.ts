@@ -32,7 +32,7 @@ export interface PartOfCell {
 }
 
 type Accept = (one: Weighed) => boolean;
-type Eligible = NonNullable<Choice['isEligible']>;
+type Cells = Pick<Choice, 'cells' | 'avoids'>;
 
 /**
  * The best host that `skip` does not name, or one of the best few: one of the cells that the request prefers, whatever it
@@ -51,24 +51,17 @@ export function best(
   const { rankings, view } = fleet;
   const shape = shapeOf(fleet, request);
   const accept = acceptedBy(fleet, request, skip);
-  const { cells, avoidCells, preferCells } = request.where ?? {};
   const named = namedBy(request);
+  const preferCells = request.where?.preferCells;
   const pickIn = (silence: Silence, isPreferred: boolean): Weighed | undefined => {
     const hearing = silence === SILENCE.ofShard ? 'silent' : 'heard';
-    const takesSilent = silence !== SILENCE.ofNobody || view.silentCells.size === 0;
-    const eligible: Eligible | undefined =
-      takesSilent && preferCells === undefined && avoidCells === undefined
-        ? undefined
-        : (cell) =>
-            (takesSilent || !view.silentCells.has(cell)) &&
-            (preferCells === undefined || preferCells.includes(cell) === isPreferred) &&
-            avoidCells?.includes(cell) !== true;
+    const part = partOfFleet(fleet, request, silence, preferCells === undefined ? undefined : isPreferred);
     if (named !== null) {
-      const isEligible: Accept = (one) =>
-        hearingOf(view, one.root) === hearing && eligible?.(one.cell) !== false && accept(one);
-      return byChance(among(shape, named, isEligible).slice(0, rankings.pickAmong), rankings.salt, seed);
+      const isThere: Accept = (one) =>
+        hearingOf(view, one.root) === hearing && isInCells(part, one.cell) && accept(one);
+      return byChance(among(shape, named, isThere).slice(0, rankings.pickAmong), rankings.salt, seed);
     }
-    const choice: Choice = { hearings: [hearing], cells, isEligible: eligible, several };
+    const choice: Choice = { ...part, hearings: [hearing], several };
     if (rankings.pickAmong === Number.POSITIVE_INFINITY) {
       return shape.anyOf(choice, accept, drawer(`${rankings.salt} ${seed}`));
     }
@@ -113,23 +106,36 @@ export function bestOfAll(
   const shape = shapeOf(fleet, request);
   const accept = acceptedBy(fleet, request, skip);
   const named = namedBy(request);
-  const { cells, preferCells: preferred } = request.where ?? {};
   const hearings: readonly Hearing[] = silence === SILENCE.ofShard ? HEARINGS : ['heard'];
-  const takesSilent = silence !== SILENCE.ofNobody || view.silentCells.size === 0;
-  const mayBeIn: Eligible | undefined = takesSilent ? undefined : (cell) => !view.silentCells.has(cell);
-  const bestOfThose = (isIn: Eligible | undefined, count: number) =>
-    named === null
-      ? shape.bestOf({ hearings, cells, isEligible: isIn }, count, accept)
-      : among(
-          shape,
-          named,
-          (one) => isIn?.(one.cell) !== false && hearings.includes(hearingOf(view, one.root)) && accept(one),
-        ).slice(0, count);
-  if (preferred === undefined) return bestOfThose(mayBeIn, most);
-  const bestBy = (isPreferred: boolean, count: number) =>
-    bestOfThose((cell) => preferred.includes(cell) === isPreferred && mayBeIn?.(cell) !== false, count);
+  const bestBy = (isPreferred: boolean | undefined, count: number) => {
+    const part = partOfFleet(fleet, request, silence, isPreferred);
+    if (named === null) return shape.bestOf({ ...part, hearings }, count, accept);
+    const isThere: Accept = (one) =>
+      isInCells(part, one.cell) && hearings.includes(hearingOf(view, one.root)) && accept(one);
+    return among(shape, named, isThere).slice(0, count);
+  };
+  if (request.where?.preferCells === undefined) return bestBy(undefined, most);
   const first = bestBy(true, most);
   return [...first, ...bestBy(false, most - first.length)];
+}
+
+/**
+ * The cells in which hosts are looked for.
+ * @param isPreferred Whether in those that the request prefers, or in others; undefined: in both.
+ */
+function partOfFleet({ view }: Fleet, { where }: Request, silence: Silence, isPreferred: boolean | undefined): Cells {
+  const { cells, avoidCells, preferCells = [] } = where ?? {};
+  const isSilentOut = silence === SILENCE.ofNobody && view.silentCells.size > 0;
+  const out = [...(avoidCells ?? []), ...(isPreferred === false ? preferCells : [])];
+  const avoids = out.length > 0 ? new Set(isSilentOut ? [...out, ...view.silentCells] : out) : view.silentCells;
+  return {
+    cells: isPreferred === true ? (cells ?? preferCells).filter((cell) => preferCells.includes(cell)) : cells,
+    avoids: out.length > 0 || isSilentOut ? avoids : undefined,
+  };
+}
+
+function isInCells({ cells, avoids }: Cells, cell: string): boolean {
+  return cells?.includes(cell) !== false && avoids?.has(cell) !== true;
 }
 
 /** So many hosts are fitted at least, where many are asked for. */

@@ -10,16 +10,18 @@ import { type Filter, filtersFor, refusedBy } from '../../actors/scheduler/filte
 import { instanceLimit } from '../../actors/scheduler/filters/limits.ts';
 import { best, bestOfAll, bestOfCell, rankedAmong } from '../../actors/scheduler/picking.ts';
 import { allFiltersFor, judge } from '../../actors/scheduler/ranking/judging.ts';
-import { emptyRankings, type Rankings, statsMatter } from '../../actors/scheduler/ranking/ranking.ts';
+import { emptyRankings, type Rankings, shapeOf, statsMatter } from '../../actors/scheduler/ranking/ranking.ts';
+import type { Weighed } from '../../actors/scheduler/ranking/shape.ts';
 import { HEARINGS } from '../../actors/scheduler/ranking/stands.ts';
 import type { Request } from '../../actors/scheduler/request.ts';
 import { endPromise } from '../../actors/scheduler/view/promises.ts';
-import { isShardSilent, noteShard } from '../../actors/scheduler/view/silence.ts';
+import { isShardSilent, noteCell, noteShard, SILENCE } from '../../actors/scheduler/view/silence.ts';
 import { emptyView, treeOf, type View, type ViewHost } from '../../actors/scheduler/view/view.ts';
 import { factsOf, promiseBuild } from '../../actors/scheduler/view/view-hosts.ts';
 import { fewInstances } from '../../actors/scheduler/weighers/busyness.ts';
 import { DEFAULT_WEIGHERS } from '../../actors/scheduler/weighers/defaults.ts';
 import { type Weigher, weighersFor, weightOf } from '../../actors/scheduler/weighers/weigher.ts';
+import { seededRandom } from '../../runtime/random.ts';
 import { type HostWords, passTo, tellView, viewOf } from '../support/facts.ts';
 import { NOBODY, oneCpuOf, specOf } from '../support/ranking.ts';
 
@@ -457,6 +459,52 @@ test('ranking - where nobody asks what refuses hosts, it is not found out, and t
   );
   assert.equal(picked[0]?.ranked, picked[1]?.ranked);
   assert.is(picked[0]?.ranked.length, 1);
+});
+
+test('ranking - whether hosts of cells to avoid are passed, or the others looked at cell by cell, the same are chosen', () => {
+  for (let seed = 1; seed <= 40; seed += 1) {
+    const random = seededRandom(`avoided ${seed}`);
+    const cells = Array.from({ length: random.integer(2, 60) }, (_, n) => `c${n}`);
+    const view = emptyView();
+    for (let n = 0; n < 120; n += 1) {
+      const [cell, used] = [random.pick(cells), { VCPU: random.integer(0, 9) }];
+      tellView(view, { host: `h${n}`, cell, has: { VCPU: 8 }, used });
+    }
+    const fleet = { rankings: emptyRankings(DEFAULT_WEIGHERS, 's'), view };
+    for (let round = 0; round < 20; round += 1) {
+      const some = (share: number) => cells.filter(() => random.chance(share));
+      for (const cell of cells) noteCell(view, cell, random.chance(0.1));
+      const [avoidCells, preferCells] = [some(random.pick([0, 0.03, 0.3])), some(random.pick([0, 0, 0.1]))];
+      const where = {
+        ...(avoidCells.length > 0 ? { avoidCells } : {}),
+        ...(preferCells.length > 0 ? { preferCells } : {}),
+      };
+      const request = { spec: specOf(1), where };
+      const left = (root: string) => {
+        const { cell } = view.hosts.get(root) as { cell: string };
+        return !view.silentCells.has(cell) && !avoidCells.includes(cell);
+      };
+      const { current } = shapeOf(fleet, request);
+      const rank = (one: Weighed) => [Number(!preferCells.includes(one.cell)), -one.weight, one.tie];
+      const inOrder = [...current.values()]
+        .filter(({ root }) => left(root))
+        .sort((one, other) => {
+          const [a, b] = [rank(one), rank(other)] as [number[], number[]];
+          const at = a.findIndex((value, place) => value !== b[place]);
+          return at < 0 ? 0 : (a[at] as number) - (b[at] as number);
+        });
+      const found = bestOfAll(fleet, request, 5, NOBODY, SILENCE.ofNobody);
+      assert.equal(
+        found.map(({ root }) => root),
+        inOrder.slice(0, 5).map(({ root }) => root),
+        `seed ${seed}`,
+      );
+      const [first] = inOrder;
+      if (first !== undefined) assert.is(best(fleet, request, NOBODY)?.root, first.root, `seed ${seed}`);
+      const host = `h${random.integer(0, 119)}`;
+      promiseBuild(view, `i${round}`, `p-${host}`, [oneCpuOf(host)]);
+    }
+  }
 });
 
 test.run();

@@ -72,8 +72,8 @@ export interface Choice {
   readonly hearings: readonly Hearing[];
   /** Only of these cells; undefined: of all. */
   readonly cells?: readonly string[] | undefined;
-  /** And only of such; undefined: any cell will do. */
-  readonly isEligible?: ((cell: string) => boolean) | undefined;
+  /** And of none of these. */
+  readonly avoids?: ReadonlySet<string> | undefined;
   /** And only those of these; undefined: of all that fit. */
   readonly several?: Several | undefined;
 }
@@ -190,13 +190,31 @@ export class Shape implements RankedBy, RankedNow, RankedHosts {
 
   /** Up to `most` hosts that fit and are accepted, best first. */
   bestOf(choice: Choice, most: number, accept: (one: Weighed) => boolean): Weighed[] {
-    const isAccepted = (slot: number) => accept(this.weighed(slot));
-    const isOfAll = choice.cells === undefined && choice.isEligible === undefined && choice.several === undefined;
+    const { avoids } = choice;
+    const arePassed = this.#arePassed(choice);
+    const from = arePassed ? { ...choice, avoids: undefined } : choice;
+    const isAccepted = (slot: number) => {
+      const one = this.weighed(slot);
+      return !(arePassed && avoids?.has(one.cell)) && accept(one);
+    };
+    const isOfAll = from.cells === undefined && from.avoids === undefined && from.several === undefined;
     const found =
       isOfAll && this.#view.silentShards.size === 0
-        ? this.#front.bestOf(() => this.#among(choice), most, isAccepted)
-        : bestOf(this.#among(choice), most, isAccepted);
+        ? this.#front.bestOf(() => this.#among(from), most, isAccepted)
+        : bestOf(this.#among(from), most, isAccepted);
     return found.map((slot) => this.weighed(slot));
+  }
+
+  /** Whether hosts of the cells to avoid are passed one by one: to look at each of the other cells takes longer. */
+  #arePassed({ cells, avoids }: Choice): boolean {
+    if (avoids === undefined || cells !== undefined) return false;
+    const { hostsIn } = this.#view;
+    let hosts = 0;
+    for (const cell of avoids) {
+      hosts += hostsIn.get(cell) ?? 0;
+      if (hosts > hostsIn.size) return false;
+    }
+    return true;
   }
 
   /** A host is ranked in another way though it has not changed. */
@@ -232,7 +250,7 @@ export class Shape implements RankedBy, RankedNow, RankedHosts {
     return full.count;
   }
 
-  #among({ hearings, cells, isEligible, several }: Choice): Among {
+  #among({ hearings, cells, avoids, several }: Choice): Among {
     const { own, member } = several ?? this;
     const named = cells === undefined ? undefined : [...new Set(cells)];
     const heaps: Heap[] = [];
@@ -240,16 +258,16 @@ export class Shape implements RankedBy, RankedNow, RankedHosts {
     for (const hearing of hearings) {
       for (const heap of own.heaps(hearing)) {
         const isNamed = named?.includes(heap.cell) !== false;
-        if (isNamed && isEligible?.(heap.cell) !== false) heaps.push(heap);
+        if (isNamed && avoids?.has(heap.cell) !== true) heaps.push(heap);
       }
       if (member === null) continue;
       const { hosts } = member.known;
-      if (named === undefined && isEligible === undefined) {
+      if (named === undefined && avoids === undefined) {
         for (const { root } of hosts.boxesOfAllCells(hearing)) if (root !== null) boxes.push(root);
         continue;
       }
       for (const { cell, boxes: all } of hosts.placesOf(hearing, named)) {
-        if (all.root !== null && isEligible?.(cell) !== false) boxes.push(all.root);
+        if (all.root !== null && avoids?.has(cell) !== true) boxes.push(all.root);
       }
     }
     return { order: own, heaps, boxes, member };
