@@ -4,14 +4,12 @@
 import type { PartContent } from '../messages/transactions.ts';
 import { decideConsumers, reshape } from './api/allocations.ts';
 import { decide } from './api/api.ts';
-import { refused } from './api/refusals.ts';
+import { type Refused, refused } from './api/refusals.ts';
 import { keysBeside } from './lock-keys.ts';
 import { inUse, type Provider } from './providers.ts';
 import type { ApiRecord, ConsumerRecord, HeldPart } from './records.ts';
 import type { PlacementState } from './state.ts';
 import { subtreeOf } from './trees.ts';
-
-type Refused = ReturnType<typeof refused>;
 
 /** What a part comes to, or why it cannot be. */
 export function decidePart(state: PlacementState, part: PartContent, now: number): Refused | HeldPart {

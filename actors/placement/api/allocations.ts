@@ -12,9 +12,8 @@ import type { ApiRecord, ConsumerRecord } from '../records.ts';
 import type { PlacementState } from '../state.ts';
 import { staleness, unknownClass } from './checks.ts';
 import { refusalOfMoves, refusalOfStrangers } from './groups.ts';
-import { type Decision, decline, noProvider, refused } from './refusals.ts';
+import { type Decision, decline, noProvider, type Refused, refused } from './refusals.ts';
 
-type Refused = { readonly refused: ApiRefusal };
 type Decided = Decision<ApiRecord>;
 /** The inventories of a provider as they are to be while the change is made. */
 type InventoriesOf = (provider: Provider) => Provider['spec']['inventories'];

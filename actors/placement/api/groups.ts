@@ -8,9 +8,7 @@ import { isOwn } from '../group-keeping.ts';
 import { hardRuleOf, nameOf, type Place, placeOf } from '../groups.ts';
 import type { ConsumerRecord } from '../records.ts';
 import type { PlacementState } from '../state.ts';
-import { refused } from './refusals.ts';
-
-type Refused = ReturnType<typeof refused>;
+import { type Refused, refused } from './refusals.ts';
 
 /** Why the changes would break the rule of a group, or null. All named consumers are where they shall be, then looked at. */
 export function refusalOfMoves(state: PlacementState, records: readonly ConsumerRecord[]): Refused | null {

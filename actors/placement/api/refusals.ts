@@ -2,27 +2,29 @@
 
 import type { ApiOutcome, ApiRefusal, ApiRefusalCode } from '../../messages/placement-api.ts';
 
+export type Refused = { readonly refused: ApiRefusal };
+
 export function refused(
   code: ApiRefusalCode,
   message: string,
   more: Omit<ApiRefusal, 'code' | 'message'> = {},
-): { readonly refused: ApiRefusal } {
+): Refused {
   return { refused: { code, message, ...more } };
 }
 
-export function noProvider(id: string): { readonly refused: ApiRefusal } {
+export function noProvider(id: string): Refused {
   return refused('no-provider', `there is no provider '${id}'`, { provider: id });
 }
 
-export function noParent(parent: string): { readonly refused: ApiRefusal } {
+export function noParent(parent: string): Refused {
   return refused('no-parent', `there is no provider '${parent}' to be the parent`, { provider: parent });
 }
 
-export function noClass(name: string): { readonly refused: ApiRefusal } {
+export function noClass(name: string): Refused {
   return refused('no-class', `there is no resource class '${name}'`, { subject: name });
 }
 
-export function noTrait(name: string): { readonly refused: ApiRefusal } {
+export function noTrait(name: string): Refused {
   return refused('no-trait', `there is no trait '${name}'`, { subject: name });
 }
 
@@ -33,6 +35,6 @@ export interface Decision<Recorded> {
   answer(): ApiOutcome;
 }
 
-export function decline(outcome: { readonly refused: ApiRefusal }): Decision<never> {
+export function decline(outcome: Refused): Decision<never> {
   return { record: null, answer: () => outcome };
 }
