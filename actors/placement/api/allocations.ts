@@ -8,17 +8,16 @@ import type { ApiMessage, ApiRefusal, ConsumerChange, GivenAllocation } from '..
 import { type Consumer, heldBy, ownerOf, UNKNOWN_OWNER } from '../consumers.ts';
 import { capacityOf, unitAllowed, verb } from '../inventory.ts';
 import type { Provider } from '../providers.ts';
-import type { ApiRecord, ConsumerRecord } from '../records.ts';
+import type { ConsumerRecord } from '../records.ts';
 import type { PlacementState } from '../state.ts';
 import { staleness, unknownClass } from './checks.ts';
 import { refusalOfMoves, refusalOfStrangers } from './groups.ts';
 import { type Decision, decline, noProvider, type Refused, refused } from './refusals.ts';
 
-type Decided = Decision<ApiRecord>;
 /** The inventories of a provider as they are to be while the change is made. */
 type InventoriesOf = (provider: Provider) => Provider['spec']['inventories'];
 
-export function putAllocations(state: PlacementState, asked: ApiMessage<'allocations-put'>, at: number): Decided {
+export function putAllocations(state: PlacementState, asked: ApiMessage<'allocations-put'>, at: number): Decision {
   const decided = decideConsumers(state, asked.consumers, ({ spec }) => spec.inventories);
   if ('refused' in decided) return decline(decided);
   const answer = () => ({ ok: null });
@@ -30,7 +29,11 @@ export function putAllocations(state: PlacementState, asked: ApiMessage<'allocat
   return { record: { type: 'allocated', consumers: decided, counted: true, at }, answer };
 }
 
-export function deleteAllocations(state: PlacementState, asked: ApiMessage<'allocations-delete'>, at: number): Decided {
+export function deleteAllocations(
+  state: PlacementState,
+  asked: ApiMessage<'allocations-delete'>,
+  at: number,
+): Decision {
   const { consumer: id, generation } = asked;
   if (!holds(state, id)) {
     return decline(refused('no-allocations', `consumer '${id}' holds nothing`, { consumer: id }));
@@ -47,7 +50,7 @@ export function reshape(
   asked: Pick<ApiMessage<'reshape'>, 'inventories' | 'consumers'>,
   at: number,
   about?: readonly string[],
-): Decided {
+): Decision {
   const given = new Map<string, Provider['spec']['inventories']>();
   for (const { provider: id, generation, inventories } of asked.inventories) {
     const provider = state.providers.get(id);

@@ -3,7 +3,6 @@
 
 import type { Address } from '../../actor.ts';
 import type { ApiOutcome, PlacementApiMessage } from '../../messages/placement-api.ts';
-import type { ApiRecord } from '../records.ts';
 import type { PlacementState } from '../state.ts';
 import { commit, type ShardWork } from '../work.ts';
 import { deleteAllocations, putAllocations, reshape } from './allocations.ts';
@@ -43,11 +42,7 @@ function outcomeOf(work: ShardWork, message: PlacementApiMessage): ApiOutcome {
   return decided.answer();
 }
 
-export function decide(
-  state: PlacementState,
-  message: PlacementApiMessage,
-  now: number,
-): Decision<ApiRecord> | ApiOutcome {
+export function decide(state: PlacementState, message: PlacementApiMessage, now: number): Decision | ApiOutcome {
   switch (message.type) {
     case 'provider-create':
       return createProvider(state, message, now);

@@ -7,21 +7,19 @@ import type { ApiRecord } from '../records.ts';
 import type { PlacementState } from '../state.ts';
 import { type Decision, decline, noClass, noTrait, refused } from './refusals.ts';
 
-type Decided = Decision<ApiRecord>;
-
 const CUSTOM = 'CUSTOM_';
 
-function done(record: ApiRecord | null, ok: unknown = null): Decided {
+function done(record: ApiRecord | null, ok: unknown = null): Decision {
   return { record, answer: () => ({ ok }) };
 }
 
 /** Answers whether the class is new. */
-export function putClass({ catalog }: PlacementState, { name }: ApiMessage<'class-put'>): Decided {
+export function putClass({ catalog }: PlacementState, { name }: ApiMessage<'class-put'>): Decision {
   if (isKnownClass(catalog, name)) return done(null, { made: false });
   return done({ type: 'class-made', name }, { made: true });
 }
 
-export function renameClass({ catalog }: PlacementState, asked: ApiMessage<'class-rename'>): Decided {
+export function renameClass({ catalog }: PlacementState, asked: ApiMessage<'class-rename'>): Decision {
   const { name, to } = asked;
   if (!isKnownClass(catalog, name)) return decline(noClass(name));
   if (STANDARD_RESOURCE_CLASSES.has(name)) return decline(refused('class-standard', `${name} is a standard class`));
@@ -30,7 +28,7 @@ export function renameClass({ catalog }: PlacementState, asked: ApiMessage<'clas
   return done({ type: 'class-renamed', name, to });
 }
 
-export function deleteClass({ catalog, providers }: PlacementState, { name }: ApiMessage<'class-delete'>): Decided {
+export function deleteClass({ catalog, providers }: PlacementState, { name }: ApiMessage<'class-delete'>): Decision {
   if (!isKnownClass(catalog, name)) return decline(noClass(name));
   if (STANDARD_RESOURCE_CLASSES.has(name)) return decline(refused('class-standard', `${name} is a standard class`));
   for (const { stocks, spec } of providers.values()) {
@@ -45,12 +43,12 @@ export function deleteClass({ catalog, providers }: PlacementState, { name }: Ap
 }
 
 /** Answers whether the trait is new. */
-export function putTrait({ catalog }: PlacementState, { name }: ApiMessage<'trait-put'>): Decided {
+export function putTrait({ catalog }: PlacementState, { name }: ApiMessage<'trait-put'>): Decision {
   if (isKnownTrait(catalog, name)) return done(null, { made: false });
   return done({ type: 'trait-made', name }, { made: true });
 }
 
-export function deleteTrait({ catalog, providers }: PlacementState, { name }: ApiMessage<'trait-delete'>): Decided {
+export function deleteTrait({ catalog, providers }: PlacementState, { name }: ApiMessage<'trait-delete'>): Decision {
   if (!isKnownTrait(catalog, name)) return decline(noTrait(name));
   if (!name.startsWith(CUSTOM)) return decline(refused('trait-standard', `${name} is a standard trait`));
   for (const { traits, spec } of providers.values()) {

@@ -12,18 +12,16 @@ import { staleness, unknownClass } from './checks.ts';
 import { providerView } from './reads.ts';
 import { type Decision, decline, noParent, noProvider, noTrait, refused } from './refusals.ts';
 
-type Decided = Decision<ApiRecord>;
-
 /** A change of a provider that is answered with how the provider stands after it. */
-function changed(state: PlacementState, id: string, record: ApiRecord | null): Decided {
+function changed(state: PlacementState, id: string, record: ApiRecord | null): Decision {
   return { record, answer: () => ({ ok: providerView(state.providers.get(id) as Provider) }) };
 }
 
-function done(record: ApiRecord): Decided {
+function done(record: ApiRecord): Decision {
   return { record, answer: () => ({ ok: null }) };
 }
 
-export function createProvider(state: PlacementState, asked: ApiMessage<'provider-create'>, at: number): Decided {
+export function createProvider(state: PlacementState, asked: ApiMessage<'provider-create'>, at: number): Decision {
   const { id, name, parent } = asked;
   if (name === '') return decline(refused('no-name', 'a provider needs a name'));
   if (parent === id) return decline(refused('own-parent', `provider '${id}' cannot be its own parent`));
@@ -33,7 +31,7 @@ export function createProvider(state: PlacementState, asked: ApiMessage<'provide
   return changed(state, id, { type: 'provider-created', id, name, parent, at });
 }
 
-export function updateProvider(state: PlacementState, asked: ApiMessage<'provider-update'>, at: number): Decided {
+export function updateProvider(state: PlacementState, asked: ApiMessage<'provider-update'>, at: number): Decision {
   const { id, name, reparent } = asked;
   const provider = state.providers.get(id);
   if (provider === undefined) return decline(noProvider(id));
@@ -55,7 +53,7 @@ export function updateProvider(state: PlacementState, asked: ApiMessage<'provide
   return changed(state, id, { type: 'provider-updated', id, name, parent, at, keepsOthers: true });
 }
 
-export function deleteProvider(state: PlacementState, { id }: ApiMessage<'provider-delete'>): Decided {
+export function deleteProvider(state: PlacementState, { id }: ApiMessage<'provider-delete'>): Decision {
   const provider = state.providers.get(id);
   if (provider === undefined) return decline(noProvider(id));
   if (hasChildren(state, id)) return decline(refused('has-children', `provider '${id}' has children`));
@@ -63,7 +61,7 @@ export function deleteProvider(state: PlacementState, { id }: ApiMessage<'provid
   return done({ type: 'provider-deleted', id });
 }
 
-export function putInventories(state: PlacementState, asked: ApiMessage<'inventories-put'>, at: number): Decided {
+export function putInventories(state: PlacementState, asked: ApiMessage<'inventories-put'>, at: number): Decision {
   const { id, how, inventories: given, removed, allReserved } = asked;
   const provider = state.providers.get(id);
   if (provider === undefined) return decline(noProvider(id));
@@ -104,7 +102,7 @@ export function putInventories(state: PlacementState, asked: ApiMessage<'invento
   return changed(state, id, { type: 'inventories', id, inventories: after, at });
 }
 
-export function putTraits(state: PlacementState, asked: ApiMessage<'traits-put'>, at: number): Decided {
+export function putTraits(state: PlacementState, asked: ApiMessage<'traits-put'>, at: number): Decision {
   const { id } = asked;
   const provider = state.providers.get(id);
   if (provider === undefined) return decline(noProvider(id));
@@ -117,7 +115,7 @@ export function putTraits(state: PlacementState, asked: ApiMessage<'traits-put'>
   return changed(state, id, same ? null : { type: 'traits', id, traits, at });
 }
 
-export function putAggregates(state: PlacementState, asked: ApiMessage<'aggregates-put'>, at: number): Decided {
+export function putAggregates(state: PlacementState, asked: ApiMessage<'aggregates-put'>, at: number): Decision {
   const { id, counted } = asked;
   const provider = state.providers.get(id);
   if (provider === undefined) return decline(noProvider(id));

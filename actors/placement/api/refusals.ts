@@ -1,6 +1,7 @@
 // The refusals that callers of the Placement API get: their codes are stable, their words are for people.
 
 import type { ApiOutcome, ApiRefusal, ApiRefusalCode } from '../../messages/placement-api.ts';
+import type { ApiRecord } from '../records.ts';
 
 export type Refused = { readonly refused: ApiRefusal };
 
@@ -29,12 +30,12 @@ export function noTrait(name: string): Refused {
 }
 
 /** The decision on a change: what to record, if anything, and what to answer once it is recorded. */
-export interface Decision<Recorded> {
-  readonly record: Recorded | null;
+export interface Decision {
+  readonly record: ApiRecord | null;
   /** Called when the record is applied. */
   answer(): ApiOutcome;
 }
 
-export function decline(outcome: Refused): Decision<never> {
+export function decline(outcome: Refused): Decision {
   return { record: null, answer: () => outcome };
 }
