@@ -11,8 +11,9 @@ import type { Provider } from '../providers.ts';
 import type { ConsumerRecord } from '../records.ts';
 import type { PlacementState } from '../state.ts';
 import { staleness, unknownClass } from './checks.ts';
+import { type Decision, decline, done } from './decision.ts';
 import { refusalOfMoves, refusalOfStrangers } from './groups.ts';
-import { type Decision, decline, noProvider, type Refused, refused } from './refusals.ts';
+import { noProvider, type Refused, refused } from './refusals.ts';
 
 /** The inventories of a provider as they are to be while the change is made. */
 type InventoriesOf = (provider: Provider) => Provider['spec']['inventories'];
@@ -20,13 +21,9 @@ type InventoriesOf = (provider: Provider) => Provider['spec']['inventories'];
 export function putAllocations(state: PlacementState, asked: ApiMessage<'allocations-put'>, at: number): Decision {
   const decided = decideConsumers(state, asked.consumers, ({ spec }) => spec.inventories);
   if ('refused' in decided) return decline(decided);
-  const answer = () => ({ ok: null });
   const isNothing = ({ consumer, allocations }: ConsumerRecord) =>
     allocations.length === 0 && !holds(state, consumer) && !state.homes.has(consumer);
-  if (decided.every(isNothing)) {
-    return { record: null, answer };
-  }
-  return { record: { type: 'allocated', consumers: decided, counted: true, at }, answer };
+  return done(decided.every(isNothing) ? null : { type: 'allocated', consumers: decided, counted: true, at });
 }
 
 export function deleteAllocations(
@@ -41,7 +38,7 @@ export function deleteAllocations(
   const expected = state.consumers.holding.get(id)?.generation ?? null;
   if (generation !== undefined && generation !== expected) return decline(otherGeneration(id, expected, generation));
   const consumers = [{ consumer: id, allocations: [], owner: ownerOf(state.consumers.holding.get(id)) }];
-  return { record: { type: 'allocated', consumers, counted: false, at }, answer: () => ({ ok: null }) };
+  return done({ type: 'allocated', consumers, counted: false, at });
 }
 
 /** `about`: the classes that the whole change is about, when more of it is decided elsewhere. */
@@ -73,7 +70,7 @@ export function reshape(
     provider,
     inventories: ofProvider,
   }));
-  return { record: { type: 'reshaped', inventories, consumers: decided, at }, answer: () => ({ ok: null }) };
+  return done({ type: 'reshaped', inventories, consumers: decided, at });
 }
 
 /** An inventory that would go though something of it would still be held. */

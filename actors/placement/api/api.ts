@@ -9,6 +9,7 @@ import { deleteAllocations, putAllocations, reshape } from './allocations.ts';
 import { answer } from './answer.ts';
 import { findCandidates } from './candidates/find.ts';
 import { listSharing } from './candidates/foreign.ts';
+import type { Decision } from './decision.ts';
 import { deleteClass, deleteTrait, putClass, putTrait, renameClass } from './names.ts';
 import {
   createProvider,
@@ -28,7 +29,6 @@ import {
   showSubtree,
   showUsages,
 } from './reads.ts';
-import type { Decision } from './refusals.ts';
 
 export function takeApi(work: ShardWork, message: PlacementApiMessage, from: Address): void {
   answer(from, message.ask, outcomeOf(work, message), work.turn);

@@ -3,15 +3,11 @@
 import type { ApiMessage } from '../../messages/placement-api.ts';
 import { STANDARD_RESOURCE_CLASSES } from '../../messages/resource-classes.ts';
 import { isKnownClass, isKnownTrait } from '../catalog.ts';
-import type { ApiRecord } from '../records.ts';
 import type { PlacementState } from '../state.ts';
-import { type Decision, decline, noClass, noTrait, refused } from './refusals.ts';
+import { type Decision, decline, done } from './decision.ts';
+import { noClass, noTrait, refused } from './refusals.ts';
 
 const CUSTOM = 'CUSTOM_';
-
-function done(record: ApiRecord | null, ok: unknown = null): Decision {
-  return { record, answer: () => ({ ok }) };
-}
 
 /** Answers whether the class is new. */
 export function putClass({ catalog }: PlacementState, { name }: ApiMessage<'class-put'>): Decision {

@@ -9,16 +9,13 @@ import type { ApiRecord } from '../records.ts';
 import type { PlacementState } from '../state.ts';
 import { hasChildren, subtreeOf } from '../trees.ts';
 import { staleness, unknownClass } from './checks.ts';
+import { type Decision, decline, done } from './decision.ts';
 import { providerView } from './reads.ts';
-import { type Decision, decline, noParent, noProvider, noTrait, refused } from './refusals.ts';
+import { noParent, noProvider, noTrait, refused } from './refusals.ts';
 
 /** A change of a provider that is answered with how the provider stands after it. */
 function changed(state: PlacementState, id: string, record: ApiRecord | null): Decision {
   return { record, answer: () => ({ ok: providerView(state.providers.get(id) as Provider) }) };
-}
-
-function done(record: ApiRecord): Decision {
-  return { record, answer: () => ({ ok: null }) };
 }
 
 export function createProvider(state: PlacementState, asked: ApiMessage<'provider-create'>, at: number): Decision {

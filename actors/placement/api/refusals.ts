@@ -1,7 +1,6 @@
 // The refusals that callers of the Placement API get: their codes are stable, their words are for people.
 
-import type { ApiOutcome, ApiRefusal, ApiRefusalCode } from '../../messages/placement-api.ts';
-import type { ApiRecord } from '../records.ts';
+import type { ApiRefusal, ApiRefusalCode } from '../../messages/placement-api.ts';
 
 export type Refused = { readonly refused: ApiRefusal };
 
@@ -27,15 +26,4 @@ export function noClass(name: string): Refused {
 
 export function noTrait(name: string): Refused {
   return refused('no-trait', `there is no trait '${name}'`, { subject: name });
-}
-
-/** The decision on a change: what to record, if anything, and what to answer once it is recorded. */
-export interface Decision {
-  readonly record: ApiRecord | null;
-  /** Called when the record is applied. */
-  answer(): ApiOutcome;
-}
-
-export function decline(outcome: Refused): Decision {
-  return { record: null, answer: () => outcome };
 }
