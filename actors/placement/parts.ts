@@ -4,7 +4,7 @@
 import type { PartContent } from '../messages/transactions.ts';
 import { decideConsumers, reshape } from './api/allocations.ts';
 import { decide } from './api/api.ts';
-import { type Refused, refused } from './api/refusals.ts';
+import { duplicateId, duplicateName, noParent, type Refused, refused } from './api/refusals.ts';
 import { keysBeside } from './lock-keys.ts';
 import { inUse, type Provider } from './providers.ts';
 import type { ApiRecord, ConsumerRecord, HeldPart } from './records.ts';
@@ -28,12 +28,8 @@ export function decidePart(state: PlacementState, part: PartContent, now: number
 }
 
 function refusalOfNames({ providers, indexes }: PlacementState, { absent, named }: PartContent): Refused | null {
-  if (absent?.id !== undefined && providers.has(absent.id)) {
-    return refused('duplicate-id', `there is a provider '${absent.id}'`, { subject: absent.id });
-  }
-  if (absent?.name !== undefined && indexes.names.has(absent.name)) {
-    return refused('duplicate-name', `there is a provider named '${absent.name}'`, { subject: absent.name });
-  }
+  if (absent?.id !== undefined && providers.has(absent.id)) return duplicateId(absent.id);
+  if (absent?.name !== undefined && indexes.names.has(absent.name)) return duplicateName(absent.name);
   if (named !== undefined && providers.get(named.id)?.spec.name !== named.name) {
     return refused('changed-meanwhile', `provider '${named.id}' is not named '${named.name}' any more`);
   }
@@ -81,9 +77,7 @@ function leaving(state: PlacementState, { id, generations }: Required<PartConten
 }
 
 function joining(state: PlacementState, { parent, providers }: Required<PartContent>['joins'], at: number) {
-  if (!state.providers.has(parent)) {
-    return refused('no-parent', `there is no provider '${parent}' to be the parent`, { provider: parent });
-  }
+  if (!state.providers.has(parent)) return noParent(parent);
   const twice = providers.find(({ id }) => state.providers.has(id));
   if (twice !== undefined) return refused('changed-meanwhile', `there is a provider '${twice.id}' already`);
   return { consumers: [], record: { type: 'subtree-joined' as const, parent, providers, at } };

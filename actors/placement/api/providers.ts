@@ -11,7 +11,7 @@ import { hasChildren, subtreeOf } from '../trees.ts';
 import { staleness, unknownClass } from './checks.ts';
 import { type Decision, decline, done } from './decision.ts';
 import { providerView } from './reads.ts';
-import { noParent, noProvider, noTrait, refused } from './refusals.ts';
+import { duplicateId, duplicateName, noParent, noProvider, noTrait, refused } from './refusals.ts';
 
 /** A change of a provider that is answered with how the provider stands after it. */
 function changed(state: PlacementState, id: string, record: ApiRecord | null): Decision {
@@ -23,7 +23,7 @@ export function createProvider(state: PlacementState, asked: ApiMessage<'provide
   if (name === '') return decline(refused('no-name', 'a provider needs a name'));
   if (parent === id) return decline(refused('own-parent', `provider '${id}' cannot be its own parent`));
   if (parent !== null && !state.providers.has(parent)) return decline(noParent(parent));
-  if (state.providers.has(id)) return decline(refused('duplicate-id', `there is a provider '${id}'`, { subject: id }));
+  if (state.providers.has(id)) return decline(duplicateId(id));
   if (state.indexes.names.has(name)) return decline(duplicateName(name));
   return changed(state, id, { type: 'provider-created', id, name, parent, at });
 }
@@ -125,8 +125,4 @@ export function putAggregates(state: PlacementState, asked: ApiMessage<'aggregat
 function reservedFits(inventory: ApiInventory, allReserved: boolean): boolean {
   const capacity = Math.trunc(capacityOf(inventory));
   return allReserved ? capacity >= 0 : capacity > 0;
-}
-
-function duplicateName(name: string) {
-  return refused('duplicate-name', `there is a provider named '${name}'`, { subject: name });
 }

@@ -20,6 +20,14 @@ export function noParent(parent: string): Refused {
   return refused('no-parent', `there is no provider '${parent}' to be the parent`, { provider: parent });
 }
 
+export function duplicateId(id: string): Refused {
+  return refused('duplicate-id', `there is a provider '${id}'`, { subject: id });
+}
+
+export function duplicateName(name: string): Refused {
+  return refused('duplicate-name', `there is a provider named '${name}'`, { subject: name });
+}
+
 export function noClass(name: string): Refused {
   return refused('no-class', `there is no resource class '${name}'`, { subject: name });
 }
