@@ -70,10 +70,10 @@ export function putInventories(state: PlacementState, asked: ApiMessage<'invento
       return decline(refused('reserved-exceeds-total', message, { provider: id, resourceClass }));
     }
   }
-  const fault = unknownClass(state, [...Object.keys(given), ...removed]);
+  const named = [...Object.keys(given), ...removed];
+  const fault = unknownClass(state, named);
   if (fault !== null) return decline(fault);
   const had = provider.spec.inventories;
-  const named = [...Object.keys(given), ...removed];
   const after: ApiInventories = { ...(how === 'all' ? {} : had), ...given };
   for (const name of removed) delete after[name];
   if (how === 'add') {
