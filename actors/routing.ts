@@ -20,6 +20,9 @@ export const computeAddress = (cell: string, host: string): Address => `compute/
 /** The driver of a compute: not on the wire, it runs in the process of its compute. */
 export const driverAddress = (cell: string, host: string): Address => `driver/${cell}/${host}`;
 
+/** The number of the shard that an address names. */
+export const shardOf = (address: Address): number => Number(address.slice(address.indexOf('/') + 1));
+
 /** Where the questions of people and programs come from, one in each process that takes them. */
 export const gatewayAddress = (node: string): Address => `gateway/${node}`;
 export const isGateway = (address: Address): boolean => address.startsWith('gateway/');

@@ -5,7 +5,7 @@ import { can } from '../../machines/step.ts';
 import type { Address } from '../actor.ts';
 import { waitMs } from '../builds.ts';
 import type { Released } from '../messages/placement.ts';
-import { computeAddress, everyPlacement, placementOf } from '../routing.ts';
+import { computeAddress, everyPlacement, placementOf, shardOf } from '../routing.ts';
 import { wakeId } from '../wakes.ts';
 import { stateOfHost } from './hosts.ts';
 import {
@@ -77,8 +77,9 @@ function holdersOf({ state, placementShards }: Work, { snapshot }: Removal): Add
 /** The placement shards that were asked more than once to take back what is left of an attempt, and have not answered. */
 export function shardsAwaited(work: Work, removal: Removal): number[] {
   if (stateOfRemoval(removal) !== 'releasing' || removal.repeats < 2) return [];
-  const left = holdersOf(work, removal).filter((shard) => !removal.released.has(shard));
-  return left.map((address) => Number(address.slice(address.indexOf('/') + 1)));
+  return holdersOf(work, removal)
+    .filter((shard) => !removal.released.has(shard))
+    .map(shardOf);
 }
 
 /** A placement shard has given back what it held: it is over when all have that were asked. */

@@ -10,7 +10,7 @@ import type { AnyMessage } from '../messages/any.ts';
 import type { InstanceGroup } from '../messages/common.ts';
 import type { GroupHomeMessage, GroupHomeMessageOf } from '../messages/group-homes.ts';
 import type { Claim, Refusal } from '../messages/placement.ts';
-import { placementAddress, placementOf } from '../routing.ts';
+import { placementAddress, placementOf, shardOf } from '../routing.ts';
 import { nameOf } from './groups.ts';
 import type { PlacementState } from './state.ts';
 import { commit, type ShardWork } from './work.ts';
@@ -145,8 +145,7 @@ function asked(work: ShardWork, group: string, token: number, from: Address): vo
 
 /** Even to the shard that has it already: what it said before, that it has left it, says nothing from now on. */
 function give(work: ShardWork, group: string, token: number, to: Address): void {
-  const shard = Number(to.slice(to.indexOf('/') + 1));
-  commit(work, { type: 'group-given', group, shard, at: work.turn.now });
+  commit(work, { type: 'group-given', group, shard: shardOf(to), at: work.turn.now });
   say(work, to, { type: 'group-yours', group, token });
 }
 

@@ -4,13 +4,14 @@
 import type { Address } from '../actor.ts';
 import type { ClaimGranted, ClaimRefused, Refusal } from '../messages/placement.ts';
 import type { NothingHeld } from '../messages/scheduler.ts';
+import { shardOf } from '../routing.ts';
 import { advance, gathered, holdsNothing, lookOnceMore } from './choosing.ts';
 import { concerns, isAnswer } from './claiming.ts';
 import { noteAll, noteGrantedEarlier, noteRefused, noteStanding } from './decision.ts';
 import { GROUP_CHANGED, GROUP_CONFLICT } from './group-rules.ts';
 import { locate, MOVED } from './locating.ts';
 import { tellCame } from './parking-others.ts';
-import { haveAllSaid, orderOfClaim, orderOfRecall, shardOf } from './rounds.ts';
+import { haveAllSaid, orderOfClaim, orderOfRecall } from './rounds.ts';
 import { contextOf, countToPlace, draftOf, isOpen, openOf, settle, settleRest } from './selecting.ts';
 import type { Open, Work } from './state.ts';
 import { noteShard } from './view/silence.ts';

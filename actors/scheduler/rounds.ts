@@ -5,7 +5,7 @@
 
 import { claimsRefused, MAX_CLAIMS_PER_SELECTION } from '../../machines/selection.ts';
 import type { Address } from '../actor.ts';
-import { everyPlacement, placementAddress, placementShardOf } from '../routing.ts';
+import { everyPlacement, placementAddress, placementShardOf, shardOf } from '../routing.ts';
 import type { Open, Resumed, SelectionSnapshot, Work } from './state.ts';
 
 const FIRST = placementAddress(0);
@@ -56,11 +56,6 @@ export function orderOfClaim(work: Work, open: Open, instance: string): { order?
 /** Whose coming up anew is a reason to say again what is not answered: that of one shard, when there is one. */
 export function awaitedOf({ taken, recalls }: Open): Address {
   return taken && recalls.size > 0 ? ([...recalls.values()].flatMap((left) => [...left])[0] ?? FIRST) : FIRST;
-}
-
-/** The placement shard that an answer comes from. */
-export function shardOf(from: Address): number {
-  return Number(from.slice(from.indexOf('/') + 1));
 }
 
 const inOrder = (shards: Iterable<number>): number[] => [...new Set(shards)].sort((one, other) => one - other);
