@@ -55,7 +55,7 @@ export function clearAway(work: Work, removal: Removal): void {
   } else {
     const keep = attemptsHeld(work.state.removals, instance, attempt);
     const what = final ? { keep, deleted: true } : { attempt, deleted: false };
-    const left = holdersOf(work, removal).filter((shard) => !removal.released.has(shard));
+    const left = holdersOf(work, removal);
     for (const shard of left) work.turn.send(shard, { type: 'release', consumer: instance, ...what });
     awaited = left.at(0);
   }
@@ -67,19 +67,18 @@ export function clearAway(work: Work, removal: Removal): void {
   removal.repeats += 1;
 }
 
-/** The placement shards that may hold what is to be given back; when an instance ends, all are to know it. */
-function holdersOf({ state, placementShards }: Work, { snapshot }: Removal): Address[] {
+/** The placement shards that may hold still what is to be given back; when an instance ends, all are to know it. */
+function holdersOf({ state, placementShards }: Work, { snapshot, released }: Removal): Address[] {
   const { final, host } = snapshot.context;
   const root = final ? undefined : state.hosts.get(host ?? '')?.provider;
-  return root === undefined ? everyPlacement(placementShards) : [placementOf(root, placementShards)];
+  const shards = root === undefined ? everyPlacement(placementShards) : [placementOf(root, placementShards)];
+  return shards.filter((shard) => !released.has(shard));
 }
 
 /** The placement shards that were asked more than once to take back what is left of an attempt, and have not answered. */
 export function shardsAwaited(work: Work, removal: Removal): number[] {
   if (stateOfRemoval(removal) !== 'releasing' || removal.repeats < 2) return [];
-  return holdersOf(work, removal)
-    .filter((shard) => !removal.released.has(shard))
-    .map(shardOf);
+  return holdersOf(work, removal).map(shardOf);
 }
 
 /** A placement shard has given back what it held: it is over when all have that were asked. */
@@ -88,8 +87,8 @@ export function released(work: Work, { consumer: instance, attempt }: Released, 
   const removal = work.state.removals.get(key);
   if (removal === undefined || stateOfRemoval(removal) !== 'releasing') return;
   removal.released.add(from);
-  const isAll = work.placementShards === 1 || holdersOf(work, removal).every((shard) => removal.released.has(shard));
-  if (isAll) advanceClearing(work, key, { type: 'RELEASED' });
+  if (work.placementShards === 1 || holdersOf(work, removal).length === 0)
+    advanceClearing(work, key, { type: 'RELEASED' });
 }
 
 export function advanceClearing(work: Work, key: string, event: RemovalEvent): void {
