@@ -150,18 +150,15 @@ export function isAway(entry: Host): boolean {
 }
 
 /** A host as its cell sees it. */
-export const viewOfHost = (entry: Host): HostState => viewFor(entry, IN_SERVICE);
-const IN_SERVICE: Pick<Service, 'disabled'> = { disabled: null };
-
-/** As it is told to others: with its cell, where that is out of service as a whole, it is offered nothing new either. */
-export const toldHost = (entry: Host, service: Service): HostState => viewFor(entry, service);
+export const viewOfHost = (entry: Host): HostState => toldHost(entry, { disabled: null });
 
 /** Why a host is disabled, by itself or else with its cell; null: it is not. Of one that is away it holds when it comes back. */
 export function whyDisabled({ service }: Host, { disabled }: Pick<Service, 'disabled'>): string | null {
   return service.context.disabledReason ?? (disabled === null ? null : cellDisabledWords(disabled));
 }
 
-function viewFor(entry: Host, ofCell: Pick<Service, 'disabled'>): HostState {
+/** As it is told to others: with its cell, where that is out of service as a whole, it is offered nothing new either. */
+export function toldHost(entry: Host, ofCell: Pick<Service, 'disabled'>): HostState {
   const { host, provider, service } = entry;
   const disabledReason = whyDisabled(entry, ofCell);
   const { rest } = service.context;
