@@ -103,9 +103,9 @@ function builtAfterItsEnd(work: Work, { instance, attempt }: AttemptId, key: str
   const { settings, state } = work;
   const outcome = state.outcomes.get(key)?.outcome;
   if (outcome === undefined) return;
+  if (outcome.state === 'destroyed') return beginDestroying(work, { instance, attempt });
   const builds = buildsOf(state, key);
   state.outcomes.delete(key);
-  if (outcome.state === 'destroyed') return beginDestroying(work, instance, attempt, builds);
   // Another life may have been given the order since, and have built it: the cell knows whether it is to be there.
   state.jobs.set(key, newJob(state, { instance, attempt }, 'built', { builds }));
   answer(work, instance, attempt, { state: 'built' }, settings.toCell);

@@ -3,7 +3,7 @@
 
 import { type AttemptId, attemptKey } from '../attempts.ts';
 import { MAX_MISSING_TOLD } from '../messages/common.ts';
-import { beginDestroying, buildsOf, outcomeOf } from './orders.ts';
+import { beginDestroying, outcomeOf } from './orders.ts';
 import { type ComputeState, firstList, type Job, newJob, type Work } from './state.ts';
 
 const NONE: readonly AttemptId[] = [];
@@ -34,7 +34,7 @@ function destroyIfBack(work: Work, ask: number, one: AttemptId): void {
   const key = attemptKey(one);
   const { lists = ask } = work.state.outcomes.get(key) ?? {};
   if (lists >= ask || outcomeOf(work, key)?.state !== 'destroyed') return;
-  beginDestroying(work, one.instance, one.attempt, buildsOf(work.state, key));
+  beginDestroying(work, one);
 }
 
 export const hasLooked = ({ incarnation, listed }: ComputeState): boolean => listed > firstList(incarnation);

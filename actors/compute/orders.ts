@@ -90,13 +90,12 @@ export function destroy(work: Work, { instance, attempt, isSeen }: ComputeDestro
     return sayTrouble(work, job, from);
   }
   turn.cancelWake(wakeId(RETRY_WAKE, key));
-  beginDestroying(work, instance, attempt, buildsOf(state, key));
+  beginDestroying(work, { instance, attempt });
 }
 
-export function beginDestroying(work: Work, instance: string, attempt: number, builds: number): void {
-  const { settings, state, turn } = work;
-  const { toDriver } = settings;
+export function beginDestroying({ settings: { toDriver }, state, turn }: Work, { instance, attempt }: AttemptId): void {
   const key = attemptKey({ instance, attempt });
+  const builds = buildsOf(state, key);
   state.outcomes.delete(key);
   state.jobs.set(key, newJob(state, { instance, attempt }, 'destroying', { builds }));
   turn.send(toDriver, { type: 'destroy', instance, attempt });
