@@ -78,9 +78,9 @@ const NO_TIMES = { begunAt: 0, tookMs: null, past: undefined };
 /** As it is entered, or read: nobody has asked yet when it ends, and nothing was done again. */
 const NEW = { endsAt: null, repeats: 0 };
 
-export function beginBuild(facts: BuildFacts, at: number, deadlines: StateDeadlines): [HostedBuild, readonly Effect[]] {
-  const { snapshot, effects } = begin(instanceBuild, { instance: facts.instance });
-  return [{ facts, snapshot, deadlineAt: deadlineOf(snapshot, at, deadlines), ...NEW, ...NO_TIMES }, effects];
+export function beginBuild(facts: BuildFacts, at: number, deadlines: StateDeadlines): HostedBuild {
+  const { snapshot } = begin(instanceBuild, { instance: facts.instance });
+  return { facts, snapshot, deadlineAt: deadlineOf(snapshot, at, deadlines), ...NEW, ...NO_TIMES };
 }
 
 /** Takes over a build that another actor hosted. */

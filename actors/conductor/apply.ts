@@ -171,7 +171,7 @@ function accept(
     ...UNASKED,
   });
   for (const instance of instances) {
-    const [build] = beginBuild({ instance, ...facts }, at, deadlines);
+    const build = beginBuild({ instance, ...facts }, at, deadlines);
     if (waitUntil !== undefined) build.deadlineAt = Math.max(waitUntil, build.deadlineAt ?? waitUntil);
     const entry: Entry = {
       request,
