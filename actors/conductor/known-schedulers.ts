@@ -32,7 +32,7 @@ interface Known {
   /** How many questions it owed in vain, or may have owed, since anything was heard of it. */
   inVain: number;
   /** How often somebody had been picked when it was picked last. */
-  pickedAt: SteadyTime;
+  pickedAt: number;
 }
 
 export class KnownSchedulers {
