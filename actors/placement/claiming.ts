@@ -17,7 +17,7 @@ import type { PlacementState } from './state.ts';
 import { giveBack } from './taking.ts';
 import { refusalOfTree } from './tree-conditions.ts';
 import { grant, usagesOf } from './usages.ts';
-import { commit, type ShardWork, tell } from './work.ts';
+import { commit, type ShardWork, tell, tellReleased } from './work.ts';
 
 /** @param elsewhere Why the group may not be here, if that is known of other shards. */
 export function claim(work: ShardWork, asked: Claim, from: Address, elsewhere: Refusal | null = null): void {
@@ -60,7 +60,7 @@ export function claim(work: ShardWork, asked: Claim, from: Address, elsewhere: R
   // may be another shard's must this one, should it come once more, be refused once more.
   if (consumer !== undefined) commit(work, { type: 'refused', consumer: id, attempt, keep, refusal });
   else if (order !== undefined) commit(work, { type: 'fenced', consumer: id, order, until: asked.expiresAt, refusal });
-  tellLeft(turn, id, left);
+  tellReleased(work, id, left, false);
   refuse(work, asked, from, refusal);
 }
 
@@ -128,15 +128,8 @@ function take(
   commit(work, record);
   waitsNoLonger(state, asked);
   grant(state, asked, allocations, from, turn);
-  tellLeft(turn, consumer, left);
+  tellReleased(work, consumer, left, false);
   tell(turn, allocations[0]?.provider ?? '', 'granted', { consumer, attempt, allocations });
-}
-
-/** What a move gives back is told as any release is: whoever follows the events counts by them what is held. */
-function tellLeft(turn: ShardWork['turn'], consumer: string, left: readonly Held[]): void {
-  for (const { attempt, allocations } of left) {
-    tell(turn, allocations[0]?.provider ?? '', 'released', { consumer, attempt, deleted: false });
-  }
 }
 
 function refuse({ state, turn }: ShardWork, asked: Claim, from: Address, refusal: Refusal): void {

@@ -3,7 +3,7 @@
 
 import type { Address } from '../actor.ts';
 import type { Release } from '../messages/placement.ts';
-import { commit, type ShardWork, tell } from './work.ts';
+import { commit, type ShardWork, tellReleased } from './work.ts';
 
 export function release(work: ShardWork, asked: Release, from: Address): void {
   const { state, turn } = work;
@@ -23,24 +23,19 @@ export function release(work: ShardWork, asked: Release, from: Address): void {
   } else if (!state.consumers.deleted.has(id) && (attempt === undefined || attempt > (consumer?.latest ?? -1))) {
     commit(work, { type: 'nothing-held', consumer: id });
   }
-  for (const { attempt: freedAttempt, allocations } of freed) {
-    const provider = allocations[0]?.provider ?? '';
-    tell(turn, provider, 'released', { consumer: id, attempt: freedAttempt, deleted });
-  }
+  tellReleased(work, id, freed, deleted);
   turn.send(from, { type: 'released', consumer: id, deleted, ...(attempt === undefined ? {} : { attempt }) });
 }
 
 /** The consumer goes to another shard: what it leaves behind is given back, and what is late comes to nothing. */
 function moveAway(work: ShardWork, consumer: string, before: number, keep: readonly number[]): void {
-  const { state, turn } = work;
-  if (state.consumers.deleted.has(consumer)) return;
-  const known = state.consumers.holding.get(consumer);
+  const { consumers } = work.state;
+  if (consumers.deleted.has(consumer)) return;
+  const known = consumers.holding.get(consumer);
   const freed = (known?.held ?? []).filter(({ attempt }) => attempt < before && !keep.includes(attempt));
   const isAtHome = known !== undefined && known.latest < before && known.away !== true;
   if (freed.length > 0 || isAtHome || (known?.latest ?? 0) < before - 1) {
     commit(work, { type: 'moved-away', consumer, before, keep });
   }
-  for (const { attempt, allocations } of freed) {
-    tell(turn, allocations[0]?.provider ?? '', 'released', { consumer, attempt, deleted: false });
-  }
+  tellReleased(work, consumer, freed, false);
 }

@@ -2,6 +2,7 @@
 
 import type { Turn } from '../actor.ts';
 import { applyToPlacement } from './apply.ts';
+import type { Held } from './consumers.ts';
 import type { PlacementRecord } from './records.ts';
 import type { PlacementState } from './state.ts';
 
@@ -27,4 +28,11 @@ export function tell(
   body: Record<string, unknown>,
 ): void {
   turn.publish({ topic: ['placement', 'claim', provider, outcome], body: { at: turn.now, ...body }, cause: outcome });
+}
+
+/** Of all that is given back, in a move too: whoever follows the events counts by them what is held. */
+export function tellReleased({ turn }: ShardWork, consumer: string, freed: readonly Held[], deleted: boolean): void {
+  for (const { attempt, allocations } of freed) {
+    tell(turn, allocations[0]?.provider ?? '', 'released', { consumer, attempt, deleted });
+  }
 }
