@@ -11,11 +11,11 @@ import type { Held } from './consumers.ts';
 import { refusalByFence } from './fences.ts';
 import { askKeeper, mustAsk, waitsNoLonger } from './group-keeping.ts';
 import { blockersOf } from './lock-keys.ts';
-import type { Provider } from './providers.ts';
 import type { PlacementRecord } from './records.ts';
 import type { PlacementState } from './state.ts';
 import { giveBack } from './taking.ts';
 import { refusalOfTree } from './tree-conditions.ts';
+import { treeOf } from './trees.ts';
 import { grant, usagesOf } from './usages.ts';
 import { commit, type ShardWork, tell, tellReleased } from './work.ts';
 
@@ -88,9 +88,9 @@ const OF_ONE_PROVIDER: ReadonlySet<Refusal['code']> = new Set([
 function servedInstead(state: PlacementState, asked: Claim, refusal: Refusal): readonly Allocation[] | null {
   const { allocations: named, root, spec } = asked;
   if (root === undefined || !OF_ONE_PROVIDER.has(refusal.code) || notAsRequested(named, spec) !== null) return null;
-  const { providers, trees } = state;
+  const { providers } = state;
   if (named.some(({ provider }) => (providers.get(provider)?.root ?? root) !== root)) return null;
-  const tree = (trees.get(root) ?? []).map((id) => providers.get(id) as Provider);
+  const tree = treeOf(state, root);
   if (tree.length < 2) return null;
   const allocations = fitAtOnce(
     spec,
