@@ -17,6 +17,11 @@ export function adjust<Key>(counts: Map<Key, number>, key: Key, by: number): voi
   else counts.set(key, left);
 }
 
+/** The same of the amounts of all classes. */
+export function adjustAll(sums: Map<string, number>, amounts: Amounts, sign: 1 | -1): void {
+  for (const resourceClass in amounts) adjust(sums, resourceClass, sign * (amounts[resourceClass] as number));
+}
+
 /** By provider and resource class. */
 export type Sums = Map<string, Map<string, number>>;
 

@@ -1,7 +1,7 @@
 // How much the consumers of each owner hold together: counted as it is taken and given back, so that it is told without a
 // look at all consumers, of which there may be a million.
 
-import { type Amounts, adjust } from '../amounts.ts';
+import { type Amounts, adjust, adjustAll } from '../amounts.ts';
 
 export interface Owner {
   readonly project: string;
@@ -62,11 +62,7 @@ export function tallyConsumer(tallies: Tallies, id: string, { owner, several }: 
 /** Counts what a consumer takes (1), or gives back (-1). */
 export function tallyAmounts(tallies: Tallies, { owner }: Consumer, { allocations }: Held, sign: 1 | -1): void {
   const { resources: sums } = tallyOf(tallies, owner);
-  for (const { resources } of allocations) add(sums, resources, sign);
-}
-
-function add(sums: Map<string, number>, amounts: Amounts, sign: 1 | -1): void {
-  for (const resourceClass in amounts) adjust(sums, resourceClass, sign * (amounts[resourceClass] as number));
+  for (const { resources } of allocations) adjustAll(sums, resources, sign);
 }
 
 function tallyOf({ owned, unowned }: Tallies, owner: Owner | undefined): Tally {

@@ -1,7 +1,7 @@
 // What this scheduler has claimed and has no answer for yet: it counts as used in its picture, over what placement tells.
 
 import type { Allocation } from '../../../machines/instance-build.ts';
-import { adjust } from '../../amounts.ts';
+import { adjust, adjustAll } from '../../amounts.ts';
 import type { ProviderUsage } from '../../messages/placement.ts';
 import { adjustUse, type Provider } from '../../placement/providers.ts';
 import { learnUsage, noteChange, type View } from './view.ts';
@@ -31,9 +31,7 @@ function promiseUse(view: View, allocations: readonly Allocation[], sign: 1 | -1
 
 function notePromised(view: View, id: string, resources: Allocation['resources'], sign: 1 | -1): void {
   const promised = view.promised.get(id) ?? new Map<string, number>();
-  for (const resourceClass in resources) {
-    adjust(promised, resourceClass, sign * (resources[resourceClass] as number));
-  }
+  adjustAll(promised, resources, sign);
   if (promised.size === 0) view.promised.delete(id);
   else view.promised.set(id, promised);
 }

@@ -1,7 +1,7 @@
 // All ways to serve a request from one tree, one after the other: a search that gives up a way as soon as it cannot
 // lead anywhere, instead of listing all combinations and throwing most of them away.
 
-import { adjust } from '../../../amounts.ts';
+import { type Amounts, adjustAll } from '../../../amounts.ts';
 import type { CandidatesRequest } from '../../../messages/placement-api.ts';
 import type { Provider } from '../../providers.ts';
 import { type ById, isSubtree } from '../../subtree.ts';
@@ -62,7 +62,7 @@ export function* search(
         chosen.pop();
       }
       tops.undo(slot);
-      giveBack(taken, provider, slot.resources);
+      adjustAll(taken.get(provider) as Map<string, number>, slot.resources, -1);
     }
   }
   yield* fill(0);
@@ -77,11 +77,7 @@ function isServing(order: readonly Slot[], chosen: readonly Provider[], until: n
 }
 
 /** Counts resources as taken, if the provider has room for all that is taken of it together. */
-function take(
-  taken: Map<Provider, Map<string, number>>,
-  provider: Provider,
-  resources: Readonly<Record<string, number>>,
-): boolean {
+function take(taken: Map<Provider, Map<string, number>>, provider: Provider, resources: Amounts): boolean {
   let sums = taken.get(provider);
   for (const resourceClass in resources) {
     const stock = provider.stocks.get(resourceClass);
@@ -94,19 +90,8 @@ function take(
     sums = new Map();
     taken.set(provider, sums);
   }
-  for (const resourceClass in resources) {
-    sums.set(resourceClass, (sums.get(resourceClass) ?? 0) + (resources[resourceClass] as number));
-  }
+  adjustAll(sums, resources, 1);
   return true;
-}
-
-function giveBack(
-  taken: Map<Provider, Map<string, number>>,
-  provider: Provider,
-  resources: Readonly<Record<string, number>>,
-): void {
-  const sums = taken.get(provider) as Map<string, number>;
-  for (const resourceClass in resources) adjust(sums, resourceClass, -(resources[resourceClass] as number));
 }
 
 /** The conditions on all choices together. */
