@@ -71,13 +71,10 @@ export function changesOf(adviser: Adviser): Changes {
 }
 
 export function note(adviser: Adviser, change: Change, times: number, tree: readonly Provider[]): void {
-  const { room, toAsk } = roomsWith(adviser, change);
+  const { room, toAsk } = roomWith(adviser, change);
   add(room, times, silencedOf(adviser, tree));
   if (adviser.letBy !== undefined && change.changed !== undefined) toAsk.push({ root: rootOfTree(tree), times });
 }
-
-/** What is counted so far of what a change would let fit. */
-export const roomWith = (adviser: Adviser, change: Change): Room => roomsWith(adviser, change).room;
 
 export const nothingMore = (): Pick<RoomWith, 'parts' | 'away' | 'limiters' | 'toEmpty' | 'toAsk'> => ({
   parts: new Map(),
@@ -87,7 +84,8 @@ export const nothingMore = (): Pick<RoomWith, 'parts' | 'away' | 'limiters' | 't
   toAsk: [],
 });
 
-export function roomsWith({ rooms }: Adviser, change: Change): RoomWith {
+/** What is known so far of what a change would let fit. */
+export function roomWith({ rooms }: Adviser, change: Change): RoomWith {
   const key = changeKey(change);
   let found = rooms.get(key);
   if (found === undefined) {

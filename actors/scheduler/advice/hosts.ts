@@ -8,7 +8,7 @@ import { keepsTogether } from '../../placement/groups.ts';
 import type { Provider } from '../../placement/providers.ts';
 import type { HostFacts } from '../view/host-facts.ts';
 import type { ViewHost } from '../view/view.ts';
-import { type Adviser, changesOf, note, roomsWith } from './adviser.ts';
+import { type Adviser, changesOf, note, roomWith } from './adviser.ts';
 import { considerAmounts, MAX_LOOKS_ON_ONE } from './amounts.ts';
 import {
   type ChangeOfRequest,
@@ -41,7 +41,7 @@ export function considerAway(
   // Those that are set aside come back by themselves; the others need an operator.
   const cost = state === 'set-aside' ? 0.4 : 0.8;
   const change = { advice: { code: 'host-state' as const, about: state }, cost };
-  const { room, away } = roomsWith(adviser, change);
+  const { room, away } = roomWith(adviser, change);
   const silent = silencedOf(adviser, tree);
   away.push({ host: `${cell}/${host.host}`, times, until, isDisabled: disabled === true, asideUntil, silent });
   add(room, times, silent);
@@ -54,7 +54,7 @@ export function considerFilter(adviser: Adviser, filter: string, hasFailed: bool
   const { advice, cost } = withoutFilter(filter);
   const change = { advice: hasFailed ? { ...advice, failed: true as const } : advice, cost };
   note(adviser, change, times, tree);
-  if (adviser.limits.includes(filter)) noteLimiters(roomsWith(adviser, change).limiters, adviser, filter, tree, times);
+  if (adviser.limits.includes(filter)) noteLimiters(roomWith(adviser, change).limiters, adviser, filter, tree, times);
 }
 
 /** How many hosts are kept that filters are asked about once more for each change: each such look is their code's. */
@@ -76,7 +76,7 @@ export function considerWish(
   if (times === 0) return;
   // What is kept for others, or confines a project, only an operator opens.
   const cost = advice.code === 'without-kept' || advice.code === 'without-confinement' ? 0.8 : 0.6;
-  const { room, parts } = roomsWith(adviser, { advice, cost });
+  const { room, parts } = roomWith(adviser, { advice, cost });
   add(room, times, silencedOf(adviser, tree));
   if (against !== undefined) addTo(parts, against, times, silencedOf(adviser, tree));
 }
@@ -152,7 +152,7 @@ export function considerEmpty(
   if (times === 0) return;
   note(adviser, WHEN_EMPTY, times, tree);
   const { cell, host } = facts;
-  noteEmptiest(roomsWith(adviser, WHEN_EMPTY).toEmpty, { host: `${cell}/${host}`, times, instances });
+  noteEmptiest(roomWith(adviser, WHEN_EMPTY).toEmpty, { host: `${cell}/${host}`, times, instances });
 }
 
 function considerChanges(
