@@ -1,6 +1,7 @@
 // How many times a request fits a tree, one after the other, each with what the ones before it left.
 
 import type { Allocation } from '../../machines/instance-build.ts';
+import { adjustAll } from '../amounts.ts';
 import type { RequestSpec } from '../messages/common.ts';
 import { MAX_COUNT } from '../messages/limits.ts';
 import { freeOf, type Stock } from '../placement/inventory.ts';
@@ -99,11 +100,7 @@ function fill(
  */
 export function mostTimes({ groups }: RequestSpec, tree: readonly Provider[]): number {
   const needed = new Map<string, number>();
-  for (const { resources } of groups) {
-    for (const resourceClass in resources) {
-      needed.set(resourceClass, (needed.get(resourceClass) ?? 0) + (resources[resourceClass] as number));
-    }
-  }
+  for (const { resources } of groups) adjustAll(needed, resources, 1);
   let most = Number.POSITIVE_INFINITY;
   for (const [resourceClass, amount] of needed) {
     let free = 0;
