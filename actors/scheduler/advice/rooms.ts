@@ -83,15 +83,11 @@ export function roomOn(
   { but, allowed, endOfLooks = effort.looks + MAX_LOOKS_TO_COUNT }: RoomOptions = {},
 ): number {
   const root = rootOfTree(tree);
-  const counted = timesOn(refused, spec, tree, endOfLooks);
+  const counted = timesIn(spec, tree, refused.count, true, endOfLooks);
   if (counted > 0 && counted < refused.count && effort.looks > endOfLooks) refused.isCut = true;
   const mayHave = allowed ?? Math.min(refused.membersAllowed(spec, root), refused.instancesAllowed(root, but));
   const times = Math.min(counted, mayHave);
   return keepsTogether(spec) && times < refused.count ? 0 : times;
-}
-
-function timesOn({ count }: Refused, spec: RequestSpec, tree: readonly Provider[], endOfLooks: number): number {
-  return timesIn(spec, tree, count, true, endOfLooks);
 }
 
 /** What hosts would hold, beside what was counted before. */
