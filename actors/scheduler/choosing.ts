@@ -20,7 +20,7 @@ import { gathersFirst, isRoomForAll, notesRoom, whyNotTried } from './gangs.ts';
 import { beginAgain, giveAllBack, triedTogether } from './giving-back.ts';
 import { conflictWords, GROUP_CONFLICT, mayHaveOtherRule } from './group-rules.ts';
 import { pickOfGroup } from './grouping.ts';
-import { locate, needsCompany } from './locating.ts';
+import { locate, namesOthers } from './locating.ts';
 import { isBehindOthers, keepPlace, mayWait, stepOut } from './lots.ts';
 import { requestKey } from './request.ts';
 import { awaitsRivals } from './rivals.ts';
@@ -47,7 +47,7 @@ export function select(work: Work, asked: Select, from: Address, inTurn?: InTurn
   work.state.open.set(key, open);
   armAgain(work, open);
   for (const instance of asked.instances) work.state.selecting.set(instance, key);
-  if (needsCompany(open)) locate(work, open);
+  if (namesOthers(asked.spec)) locate(work, open);
   if (open.taken) beginAll(work, open);
   else take(work, open);
 }

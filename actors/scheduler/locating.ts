@@ -10,11 +10,7 @@ import type { Company } from './request.ts';
 import type { Locating, Open, Work } from './state.ts';
 import { silencedIn } from './view/silence.ts';
 
-/** Whether a request must know where other instances are before a host can be chosen for it. */
-export function needsCompany({ asked }: Pick<Open, 'asked'>): boolean {
-  return namesOthers(asked.spec);
-}
-
+/** Whether it wants to be with other instances, or apart from them: where they are must be known before a host is chosen. */
 export function namesOthers({ tree }: RequestSpec): boolean {
   return tree?.heldBy !== undefined || tree?.notHeldBy !== undefined;
 }
@@ -87,14 +83,14 @@ export function endLocating(work: Work, open: Open): boolean {
  */
 export function isEnough(
   { state: { view }, placementShards }: Work,
-  { tree }: RequestSpec,
+  spec: RequestSpec,
   { waiting, homes }: Locating,
 ): boolean {
   if (waiting.size === 0) return true;
-  const { heldBy } = tree ?? {};
+  const { heldBy } = spec.tree ?? {};
   const isKnown = (consumer: string) => (homes.get(consumer)?.size ?? 0) > 0;
   if (waiting.size === placementShards || heldBy?.every(isKnown) === false) return false;
-  if (heldBy === undefined && tree?.notHeldBy === undefined) return false;
+  if (!namesOthers(spec)) return false;
   const { shards: silent } = silencedIn(view);
   return [...waiting].every((shard) => silent.has(shard));
 }

@@ -2,9 +2,9 @@
 // schedulers or inside a cell, so it is asked when such a request is parked, and from then on now and then.
 
 import type { Located } from '../messages/placement.ts';
-import { askWhere, companyOf, isEnough, learnRoots, namesOthers } from './locating.ts';
+import { askWhere, companyOf, isEnough, learnRoots } from './locating.ts';
 import type { Company } from './request.ts';
-import type { Locating, Lot, Parked, Work } from './state.ts';
+import type { Locating, Lot, Work } from './state.ts';
 
 /** How often it is asked where those are by whom others go, ms, and of how many lots at a time. */
 const OTHERS_MS = 1_000;
@@ -18,11 +18,6 @@ const NOWHERE: ReadonlySet<string> = new Set();
 
 export const OTHERS_WAKE = 'others';
 export const MOVED_WAKE = 'moved';
-
-/** Whether it wants to be with other instances, or apart from them. Where they are may have changed when it is tried. */
-export function goesByOthers({ asked: { spec } }: Parked): boolean {
-  return namesOthers(spec);
-}
 
 /** An instance has a host: it may be what those wait for who want to be with it. */
 export function tellCame({ state: { parking } }: Work, instance: string): void {

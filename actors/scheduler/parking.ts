@@ -5,8 +5,9 @@
 import { waitMs } from '../builds.ts';
 import { anyAdmits } from './gangs.ts';
 import { getInLine, getOutOfLine, noteServedAt } from './in-line.ts';
+import { namesOthers } from './locating.ts';
 import { openLot } from './lots.ts';
-import { askWhereOthersAre, goesByOthers } from './parking-others.ts';
+import { askWhereOthersAre } from './parking-others.ts';
 import { nextTry } from './rounds.ts';
 import type { Kind, Lot, Open, Parked, Work } from './state.ts';
 import { rootsOf } from './view/groups-view.ts';
@@ -63,7 +64,7 @@ function putInLine(work: Work, lot: Lot, open: Open): boolean {
   // Since the hosts were looked at, something may have come free, or changed unnoticed.
   if (anyAdmits(work, parked)) parking.hopeful.add(kind);
   else parking.hopeful.delete(kind);
-  if (goesByOthers(parked)) askWhereOthersAre(work, lot);
+  if (namesOthers(asked.spec)) askWhereOthersAre(work, lot);
   const hasRoom = parking.hopeful.has(kind);
   if (hasRoom) turn.wakeAfter(PARKED_WAKE, Math.max(lot.notBefore - turn.steady, BETWEEN_MS));
   return hasRoom;

@@ -6,9 +6,10 @@ import { select } from './choosing.ts';
 import { admits, anyAdmits } from './gangs.ts';
 import { awaitAnswer, isAwaited, UNCOUNTED_MS } from './hearing.ts';
 import { getOutOfLine, isServedBefore, noteServed, placeInLine } from './in-line.ts';
+import { namesOthers } from './locating.ts';
 import { dropEmpty, isHeldUp } from './lots.ts';
 import { BETWEEN_MS, homesOf, PARKED_WAKE } from './parking.ts';
-import { askWhetherOthersMoved, goesByOthers } from './parking-others.ts';
+import { askWhetherOthersMoved } from './parking-others.ts';
 import type { Kind, Lot, Parked, Work } from './state.ts';
 
 /** How many requests one turn tries again. */
@@ -67,7 +68,7 @@ function hasRoomForHead(work: Work, lot: Lot): boolean {
   if (anyAdmits(work, head)) return true;
   const kind = lot.kind as Kind;
   // A turn is not spent on finding out where others are: that would count for its project, and keep it out of line.
-  if (goesByOthers(head)) askWhetherOthersMoved(work, lot);
+  if (namesOthers(head.asked.spec)) askWhetherOthersMoved(work, lot);
   work.state.parking.hopeful.delete(kind);
   if (head.asked.instances.length > 1) kind.lookAgainAt = work.turn.steady + LOOK_AGAIN_MS;
   return false;
