@@ -106,13 +106,15 @@ export function isUnmet({ memberOf, notMemberOf = [] }: Condition, aggregates: R
 
 /** Each list and each aggregate by itself, as nodes ask that do not tell what they come from. */
 function ofUnknownOrigin({ memberOf = [], notMemberOf = [] }: OnAggregates): AggregateWish[] {
-  const isToldApart = notMemberOf.length <= MAX_TOLD_APART;
-  return [...memberOf.map(askedFor), ...notMemberOf.map((about) => closedTo(about, isToldApart))];
+  return [...memberOf.map(askedFor), ...closedTo(notMemberOf)];
 }
 
-function closedTo(about: string, isToldApart: boolean): AggregateWish {
-  const words = `is in aggregate ${about}, which is closed to the request`;
-  return { advice: { code: 'without-not-member-of', about }, conditions: [closed(about, words, isToldApart)] };
+function closedTo(ids: readonly string[]): AggregateWish[] {
+  const isToldApart = ids.length <= MAX_TOLD_APART;
+  return ids.map((about) => {
+    const words = `is in aggregate ${about}, which is closed to the request`;
+    return { advice: { code: 'without-not-member-of', about }, conditions: [closed(about, words, isToldApart)] };
+  });
 }
 
 function ofKnownOrigin({ memberOf = [], notMemberOf = [] }: OnAggregates, origins: Origins): AggregateWish[] {
@@ -177,10 +179,7 @@ function ofKnownOrigin({ memberOf = [], notMemberOf = [] }: OnAggregates, origin
     };
     found.push({ advice: { code: 'without-confinement', about: which }, conditions: [condition] });
   }
-  if (origins.cut === true) {
-    found.push(...notMemberOf.map((about) => closedTo(about, notMemberOf.length <= MAX_TOLD_APART)));
-    return found;
-  }
+  if (origins.cut === true) return [...found, ...closedTo(notMemberOf)];
   const keptPlaces = new Set(kept);
   const ofOthers = notMemberOf.filter((_, place) => keptPlaces.has(place) || !avoided.has(place));
   const isToldApart = ofOthers.length <= MAX_TOLD_APART;
