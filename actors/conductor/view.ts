@@ -2,6 +2,7 @@
 
 import { attemptsOf, stateOfBuild } from '../builds.ts';
 import type { InstanceView } from '../messages/gateway.ts';
+import { present } from '../present.ts';
 import { nameOfScheduler } from '../routing.ts';
 import { type Times, timeTold } from '../times.ts';
 import type { ConductorState, Entry, OpenRequest } from './state.ts';
@@ -52,10 +53,5 @@ export function explanationOf(state: ConductorState, instance: string, entry: En
     const asking = askingOf(state, open, turn);
     if (asking !== undefined) view.asking = asking;
   }
-  return {
-    view,
-    ...(decision === undefined ? {} : { decision }),
-    ...(build === null ? {} : { spec: build.facts.spec }),
-    ...(build?.facts.where === undefined ? {} : { where: build.facts.where }),
-  };
+  return { view, ...present({ decision, spec: build?.facts.spec, where: build?.facts.where }) };
 }

@@ -2,6 +2,7 @@
 // stand, and what it comes to.
 
 import type { PartContent } from '../messages/transactions.ts';
+import { present } from '../present.ts';
 import { decideConsumers, reshape } from './api/allocations.ts';
 import { decide } from './api/api.ts';
 import { duplicateId, duplicateName, noParent, type Refused, refused } from './api/refusals.ts';
@@ -22,8 +23,7 @@ export function decidePart(state: PlacementState, part: PartContent, now: number
   return {
     ...decided,
     ...(isBeside ? { locks: keysBeside(part) } : {}),
-    ...(counted === undefined ? {} : { counted }),
-    ...(wide === undefined ? {} : { wide }),
+    ...present({ counted, wide }),
   };
 }
 

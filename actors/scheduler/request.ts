@@ -3,6 +3,7 @@
 import type { Address } from '../actor.ts';
 import type { RequestSpec, TreeConditions } from '../messages/common.ts';
 import type { Where } from '../messages/where.ts';
+import { present } from '../present.ts';
 
 /** Names a request among all: the shards of the conductor may each have one of the same name. */
 export const requestKey = (asker: Address, request: string): string => `${asker} ${request}`;
@@ -46,9 +47,5 @@ export function rankedPart({ spec }: Pick<Request, 'spec'>): RankedSpec {
   const { memberOf, notMemberOf } = spec.tree ?? {};
   const { tree: _, instanceGroup: __, ...others } = spec;
   if (memberOf === undefined && notMemberOf === undefined) return others;
-  const tree = {
-    ...(memberOf === undefined ? {} : { memberOf }),
-    ...(notMemberOf === undefined ? {} : { notMemberOf }),
-  };
-  return { ...others, tree };
+  return { ...others, tree: present({ memberOf, notMemberOf }) };
 }

@@ -5,6 +5,7 @@
 import type { Allocation } from '../../../machines/instance-build.ts';
 import { type Amounts, addAmount, addAmounts, type Sums, sumsOf } from '../../amounts.ts';
 import type { ApiMessage, ApiRefusal, ConsumerChange, GivenAllocation } from '../../messages/placement-api.ts';
+import { present } from '../../present.ts';
 import { type Consumer, heldBy, ownerOf, UNKNOWN_OWNER } from '../consumers.ts';
 import { capacityOf, unitAllowed, verb } from '../inventory.ts';
 import type { Provider } from '../providers.ts';
@@ -152,13 +153,7 @@ function allocationOf({ provider, resources, position }: GivenAllocation): Alloc
 
 /** What is said of a consumer that may hold something with several shards. */
 function overShards({ becomes, several, homes, latest, group }: ConsumerChange): Partial<ConsumerRecord> {
-  return {
-    ...(latest === undefined ? {} : { latest }),
-    ...(group === undefined ? {} : { group }),
-    ...(becomes === undefined ? {} : { generation: becomes }),
-    ...(several === true ? { several } : {}),
-    ...(homes === undefined ? {} : { homes: homes.become }),
-  };
+  return present({ latest, group, generation: becomes, several: several || undefined, homes: homes?.become });
 }
 
 /** What can be refused without looking at amounts, in the order in which the reference looks. */
