@@ -25,7 +25,7 @@ import { free } from '../../actors/scheduler/weighers/free.ts';
 import { seededRandom } from '../../runtime/random.ts';
 import { inventory, tellView } from '../support/facts.ts';
 import { type HostPlan, type Rig, rig } from '../support/scheduler-desk.ts';
-import { selectFor } from '../support/schedulers.ts';
+import { named, selectFor } from '../support/schedulers.ts';
 import { applied, emptied, survey as surveyed } from '../support/survey.ts';
 import { bench, type Sent, sentOf } from '../support/turn.ts';
 
@@ -361,7 +361,7 @@ test('hard requests - hosts for many of a group that is on very many others are 
     }
     for (const follower of on.state.followers.values()) follower.complete = true;
     on.pass(100);
-    const instances = Array.from({ length: count }, (_, n) => `r-${n}`);
+    const instances = named(count);
     const asked = selectFor('r', { instances });
     const instanceGroup = { id: '/apart', policy: 'anti-affinity' as const, maxPerHost: 1 };
     const before = effort.looks;

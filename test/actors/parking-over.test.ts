@@ -6,7 +6,7 @@ import * as assert from 'uvu/assert';
 import type { Select } from '../../actors/messages/scheduler.ts';
 import { unpackDecision } from '../../actors/messages/stored-decision.ts';
 import { countingFilter } from '../support/counting.ts';
-import { schedulersOf, selectFor } from '../support/schedulers.ts';
+import { named, schedulersOf, selectFor } from '../support/schedulers.ts';
 import { FOREVER, rig } from '../support/waiting.ts';
 
 const test = suite('scheduler - waiting no longer');
@@ -91,7 +91,7 @@ test('waiting - one whose time is over takes a host that has come free, before t
   for (const count of [1, 2]) {
     const all = schedulersOf(['a', 'b', 'c'].map((host) => ({ host, has: { VCPU: 8 } })));
     const ask = (request: string, place: number, more: Partial<Select> = {}) => {
-      const instances = Array.from({ length: count }, (_, n) => `${request}-${n}`);
+      const instances = named(count, request);
       const asked = { instances, ordered: true as const, expiresAt: FOREVER, waits: { since: since + place } };
       all.hear('scheduler/s', selectFor(request, { vcpu: 8, ...asked, ...more }), 'conductor/0');
       all.deliver();

@@ -12,12 +12,11 @@ import { runningOut, runsOutWords } from '../../actors/scheduler/explaining/runn
 import { buildLimit, instanceLimit } from '../../actors/scheduler/filters/limits.ts';
 import { seededRandom } from '../../runtime/random.ts';
 import { type HostWords, viewOf } from '../support/facts.ts';
-import { schedulersOf, selectFor } from '../support/schedulers.ts';
+import { named, schedulersOf, selectFor } from '../support/schedulers.ts';
 import { applied, survey } from '../support/survey.ts';
 
 const test = suite('scheduler - what runs out');
 
-const named = (count: number): string[] => Array.from({ length: count }, (_, n) => `r-${n}`);
 const specOf = (resources: Readonly<Record<string, number>>, instanceGroup?: InstanceGroup): RequestSpec => ({
   groups: [{ name: '', resources }],
   groupPolicy: 'none',

@@ -13,7 +13,7 @@ import { OUTWAITS_MS } from '../../actors/scheduler/rivals.ts';
 import type { SchedulerState } from '../../actors/scheduler/state.ts';
 import { MAX_CLAIMS_PER_SELECTION } from '../../machines/selection.ts';
 import type { HostWords } from '../support/facts.ts';
-import { chosenIn, schedulersOf, selectFor } from '../support/schedulers.ts';
+import { chosenIn, named, schedulersOf, selectFor } from '../support/schedulers.ts';
 import { sentOf } from '../support/turn.ts';
 
 const test = suite('scheduler - several');
@@ -39,7 +39,6 @@ function fitted(on: On, vcpu: number, count: number, spec = selectFor('any', { v
 
 const claimed = (on: On): number =>
   (on.shard.entries.flat() as { type: string }[]).filter(({ type }) => type === 'claimed').length;
-const named = (count: number, prefix = 'r'): string[] => Array.from({ length: count }, (_, n) => `${prefix}-${n}`);
 const grouped = (group: InstanceGroup, vcpu: number) => ({
   ...selectFor('any', { vcpu }).spec,
   instanceGroup: group,

@@ -9,12 +9,12 @@ import { unpackDecision } from '../../actors/messages/stored-decision.ts';
 import { placementShardOf } from '../../actors/routing.ts';
 import { type Random, seededRandom } from '../../runtime/random.ts';
 import { fleetByChance, TOTAL } from '../support/fleet-by-chance.ts';
-import { selectFor } from '../support/schedulers.ts';
+import { named, selectFor } from '../support/schedulers.ts';
 
 const test = suite('schedulers, by chance');
 
 function askFor(random: Random, request: string, count: number, vcpu: number): Select {
-  const instances = Array.from({ length: count }, (_, n) => `${request}-${n}`);
+  const instances = named(count, request);
   const more = {
     round: random.integer(1, 2),
     ...(random.next() < 0.7 ? { ordered: true as const } : {}),

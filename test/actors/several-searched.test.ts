@@ -11,13 +11,12 @@ import { emptyRankings, shapeOf } from '../../actors/scheduler/ranking/ranking.t
 import { DEFAULT_WEIGHERS } from '../../actors/scheduler/weighers/defaults.ts';
 import { packingPolicy } from '../../actors/scheduler/weighers/packing/policies.ts';
 import { inventory, viewOf } from '../support/facts.ts';
-import { type Answer, type SchedulerWords, schedulersOf, selectFor } from '../support/schedulers.ts';
+import { type Answer, named, type SchedulerWords, schedulersOf, selectFor } from '../support/schedulers.ts';
 
 const test = suite('scheduler - several, searched');
 
 type On = ReturnType<typeof schedulersOf>;
 
-const named = (count: number, request = 'r') => Array.from({ length: count }, (_, n) => `${request}-${n}`);
 const hostsIn = (answers: readonly Answer[]) =>
   answers.flatMap((one) => (one.type === 'selected' ? one.selections : [])).map(({ selection }) => selection.host);
 

@@ -21,7 +21,7 @@ import { packingPolicy } from '../../actors/scheduler/weighers/packing/policies.
 import type { Weigher } from '../../actors/scheduler/weighers/weigher.ts';
 import { seededRandom } from '../../runtime/random.ts';
 import { inventory, viewOf } from '../support/facts.ts';
-import { type Answer, chosenIn, type SchedulerWords, schedulersOf, selectFor } from '../support/schedulers.ts';
+import { type Answer, chosenIn, named, type SchedulerWords, schedulersOf, selectFor } from '../support/schedulers.ts';
 import { rankings, survey, words } from '../support/survey.ts';
 
 const test = suite('scheduler - several together');
@@ -37,7 +37,6 @@ const inAffinity = (groups: readonly ResourceGroup[]): RequestSpec => ({
   groupPolicy: 'none',
   instanceGroup: { id: 'p/g', policy: 'affinity' },
 });
-const named = (count: number, request = 'r') => Array.from({ length: count }, (_, n) => `${request}-${n}`);
 
 /** The record of the first instance that has a host. */
 function recordIn(answer: Answer | undefined) {

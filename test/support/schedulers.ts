@@ -20,6 +20,10 @@ interface Letter extends Sent {
 
 export type SchedulerWords = Partial<SchedulerOptions> & { readonly name: string };
 
+/** The names of so many instances of a request. */
+export const named = (count: number, request = 'r'): string[] =>
+  Array.from({ length: count }, (_, n) => `${request}-${n}`);
+
 export function selectFor(
   request: string,
   told: Partial<Select> & { vcpu?: number; tree?: RequestSpec['tree'] } = {},
