@@ -9,7 +9,6 @@ import { placementApiAnswers, placementApiMessages } from '../../actors/messages
 import { applyToPlacement } from '../../actors/placement/apply.ts';
 import { capacityOf } from '../../actors/placement/inventory.ts';
 import { placement } from '../../actors/placement/placement.ts';
-import { revisionOf } from '../../actors/placement/providers.ts';
 import type { PlacementRecord } from '../../actors/placement/records.ts';
 import { emptyPlacement, type PlacementState } from '../../actors/placement/state.ts';
 import { seededRandom } from '../../runtime/random.ts';
@@ -99,18 +98,11 @@ test('random changes keep the accounts, and their records and snapshots lead to 
     const random = seededRandom(`placement-api-${seed}`);
     const actor = placement({ shard: 0 });
     const one = bench(actor);
-    const known = {
-      providerGeneration: (id: string) => {
-        const provider = one.state.providers.get(id);
-        return provider === undefined ? undefined : revisionOf(provider);
-      },
-      consumerGeneration: (id: string) => one.state.consumers.holding.get(id)?.generation ?? null,
-    };
     const before = new Map<string, number>();
     let slice = beginSlices(actor, one.state);
     for (let n = 0; n < 200; n += 1) {
       if (slice(random.integer(1, 3))) slice = beginSlices(actor, one.state);
-      const message = randomMessage(random, known, n);
+      const message = randomMessage(random, one.state, n);
       checkIn(message);
       for (const { spec, stocks } of one.state.providers.values()) {
         for (const [name, { used, capacity }] of stocks) before.set(`${spec.id} ${name}`, used - capacity);

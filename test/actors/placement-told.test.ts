@@ -321,18 +321,11 @@ test('placement - trees told between random changes of callers lead to the same 
   for (let seed = 0; seed < 25; seed += 1) {
     const random = seededRandom(`told-${seed}`);
     const shard = bench(actor) as Shard;
-    const known = {
-      providerGeneration: (id: string) => {
-        const provider = shard.state.providers.get(id);
-        return provider === undefined ? undefined : revisionOf(provider);
-      },
-      consumerGeneration: (id: string) => shard.state.consumers.holding.get(id)?.generation ?? null,
-    };
     let slice = beginSlices(actor, shard.state);
     for (let n = 0; n < 150; n += 1) {
       if (slice(random.integer(1, 3))) slice = beginSlices(actor, shard.state);
       if (random.next() > 0.2) {
-        shard.tell(randomMessage(random, known, n) as never, 'gateway/test');
+        shard.tell(randomMessage(random, shard.state, n) as never, 'gateway/test');
         continue;
       }
       const total = random.integer(1, 8);

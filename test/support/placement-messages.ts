@@ -1,6 +1,8 @@
 // Random messages of the Placement API over a small world, in which they often meet.
 
 import type { PlacementApiMessage } from '../../actors/messages/placement-api.ts';
+import { revisionOf } from '../../actors/placement/providers.ts';
+import type { PlacementState } from '../../actors/placement/state.ts';
 import type { Random } from '../../runtime/random.ts';
 
 const PROVIDERS = ['p0', 'p1', 'p2', 'p3', 'p4', 'p5'];
@@ -9,23 +11,22 @@ const CLASSES = ['VCPU', 'MEMORY_MB', 'CUSTOM_GOLD'];
 const TRAITS = ['HW_CPU_X86_AVX', 'MISC_SHARES_VIA_AGGREGATE', 'CUSTOM_RED'];
 const AGGREGATES = ['a0', 'a1'];
 
-/** The generations that a caller would read first; undefined: it does not say one. */
-export interface Known {
-  providerGeneration(id: string): number | undefined;
-  consumerGeneration(id: string): number | null;
-}
-
 type Draft = PlacementApiMessage extends infer One ? (One extends unknown ? Omit<One, 'ask'> : never) : never;
 
-export function randomMessage(random: Random, known: Known, ask: number): PlacementApiMessage {
-  return { ...draft(random, known), ask } as PlacementApiMessage;
+/** Of a caller that has read the generations first, if it says any. */
+export function randomMessage(random: Random, state: PlacementState, ask: number): PlacementApiMessage {
+  return { ...draft(random, state), ask } as PlacementApiMessage;
 }
 
-function draft(random: Random, known: Known): Draft {
+function draft(random: Random, { providers, consumers }: PlacementState): Draft {
   const { pick, chance, integer } = random;
   const id = pick(PROVIDERS);
   const some = (items: readonly string[], share: number) => items.filter(() => chance(share));
-  const generation = chance(0.5) ? known.providerGeneration(id) : undefined;
+  const generationOf = (provider: string) => {
+    const known = providers.get(provider);
+    return known === undefined ? undefined : revisionOf(known);
+  };
+  const generation = chance(0.5) ? generationOf(id) : undefined;
   const compared = generation === undefined ? {} : { generation };
   const inventories = () =>
     Object.fromEntries(
@@ -52,7 +53,7 @@ function draft(random: Random, known: Known): Draft {
     project: pick(['project-1', 'project-2']),
     user: 'user',
     ...(chance(0.5) ? { consumerType: 'INSTANCE' } : {}),
-    ...(chance(0.5) ? { generation: known.consumerGeneration(consumer) } : {}),
+    ...(chance(0.5) ? { generation: consumers.holding.get(consumer)?.generation ?? null } : {}),
   });
   const changes = (share: number) => some(CONSUMERS, share).map(change);
   const parent = chance(0.5) ? null : pick(PROVIDERS);
@@ -97,7 +98,7 @@ function draft(random: Random, known: Known): Draft {
       type: 'reshape',
       inventories: some(PROVIDERS, 0.3).map((provider) => ({
         provider,
-        generation: known.providerGeneration(provider) ?? 0,
+        generation: generationOf(provider) ?? 0,
         inventories: inventories(),
       })),
       consumers: changes(0.4),
