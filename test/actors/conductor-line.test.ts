@@ -6,6 +6,7 @@ import * as assert from 'uvu/assert';
 import { LEAST, MOST_IN_TIME } from '../../actors/asking-window.ts';
 import { conductor } from '../../actors/conductor/conductor.ts';
 import type { ConductorMessage } from '../../actors/messages/conductor.ts';
+import { viewOf } from '../support/conductor-desk.ts';
 import {
   atOnce,
   buildOf,
@@ -16,7 +17,6 @@ import {
   parkedAs,
   selectsIn,
   unhurried,
-  viewOf,
 } from '../support/conductor-waiting.ts';
 import { selectionAt } from '../support/machine-paths.ts';
 import { bench, replayed, restored, type Sent, sentOf } from '../support/turn.ts';

@@ -44,11 +44,6 @@ export function parkAtOne(on: Desk, requests: readonly string[]): void {
   }
 }
 
-export function viewOf(on: Desk, instance: string) {
-  const [shown] = sentOf(on.tell({ type: 'show', ask: 1, instance }), 'shown');
-  return shown?.message.view ?? null;
-}
-
 /** A request hears that a scheduler has come up; answers who is asked for, and of whom. */
 export function cameUp(on: Desk, request: string): string[] {
   return selectsIn(on.tell({ type: 'wake', id: `request ${request}`, isEarly: true }));
