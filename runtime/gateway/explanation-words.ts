@@ -4,7 +4,7 @@ import { askingWords } from '../../actors/conductor/words.ts';
 import { howMany } from '../../actors/count-words.ts';
 import { type Advice, adviceWords, NO_CHANGE_KNOWN } from '../../actors/messages/advice.ts';
 import { clipped, type FailureCode } from '../../actors/messages/common.ts';
-import type { Absent, Decision, RefusedHosts, Weighing } from '../../actors/messages/decision.ts';
+import type { Decision, RefusedHosts, Weighing } from '../../actors/messages/decision.ts';
 import type { InstanceView } from '../../actors/messages/gateway.ts';
 import type { Silence } from '../../actors/messages/questions.ts';
 import { shortWords } from '../../actors/placement/inventory.ts';
@@ -25,7 +25,7 @@ export function wordsOfExplanation(view: InstanceView, decision: Decision | null
     ...hostLines(view),
     ...waitingOf(view),
     ...askingOf(view, decision),
-    ...(asked === undefined ? [] : [askedWords(asked)]),
+    ...lineOf(asked, askedWords),
     ...(decision === null
       ? [noDecision(view)]
       : wordsOfDecision(decision, keepsTogether(view, decision), view.instance !== view.request)),
@@ -155,11 +155,13 @@ function wordsOfDecision(decision: Decision, isTogether: boolean, isOfSeveral: b
     ...(waitedSince === undefined ? [] : [`it waited for a host from ${timeWords(waitedSince)} to ${timeWords(at)}`]),
     `scheduler '${scheduler}' decided at ${timeWords(at)}; ${standingWords(hosts, fits)}`,
     ...refused.map((one) => `  ${refusedWords(one)}`),
-    ...absenceLines(decision.absent),
-    ...unknownLines(decision.unknown),
+    ...lineOf(decision.absent, absenceWords),
+    ...lineOf(decision.unknown, unknownWords),
+    ...lineOf(room, roomWords),
+    ...lineOf(runsOut, runsOutWords),
+    ...lineOf(tooLarge, tooLargeWords),
+    ...lineOf(groupHeld, heldWords),
   ];
-  if (room !== undefined) lines.push(roomWords(room));
-  lines.push(...runsOutLines(runsOut), ...tooLargeLines(tooLarge), ...heldLines(groupHeld));
   if (decision.narrowedBy.length > 0) {
     lines.push(`of those that fit, these filters narrowed the choice: ${decision.narrowedBy.join(', ')}`);
   }
@@ -244,25 +246,9 @@ export function refusedWords(refused: RefusedHosts): string {
   return `${obstacleWords(refused)}; ${near}`;
 }
 
-/** That nothing of what a request names is there. */
-export const absenceLines = (absent: Absent | undefined): string[] =>
-  absent === undefined ? [] : [absenceWords(absent)];
-
-/** Names of the request that nothing carries, for one to be avoided keeps nothing away if it is misspelt. */
-export const unknownLines = (unknown: Decision['unknown']): string[] =>
-  unknown === undefined ? [] : [unknownWords(unknown)];
-
-/** Which resource is short for more of several instances. */
-export const runsOutLines = (runsOut: Decision['runsOut']): string[] =>
-  runsOut === undefined ? [] : [runsOutWords(runsOut)];
-
-/** Of which classes no host is large enough. */
-export const tooLargeLines = (tooLarge: Decision['tooLarge']): string[] =>
-  tooLarge === undefined ? [] : [tooLargeWords(tooLarge)];
-
-/** By what an instance group is held where nobody can join it. */
-export const heldLines = (groupHeld: Decision['groupHeld']): string[] =>
-  groupHeld === undefined ? [] : [heldWords(groupHeld)];
+/** A line for what is there to be told. */
+export const lineOf = <T>(told: T | undefined, wordsOf: (told: T) => string): string[] =>
+  told === undefined ? [] : [wordsOf(told)];
 
 /** Why hosts that weigh most may not be chosen. */
 export function silenceLines({
@@ -271,10 +257,10 @@ export function silenceLines({
 }: Pick<Decision, 'silentCells' | 'silentShards'>): string[] {
   const ofCells = cells.length === 1 ? `cell ${cells[0]}: its` : `the cells ${cells.join(', ')}: their`;
   const ofShards = `${shards.map((shard) => `placement/${shard}`).join(', ')}: the hosts kept there`;
-  const lineOf = (which: string) => `nothing was heard lately of ${which}`;
+  const unheard = (which: string) => `nothing was heard lately of ${which}`;
   return [
-    ...(cells.length === 0 ? [] : [`${lineOf(ofCells)} hosts are chosen only when no other fits`]),
-    ...(shards.length === 0 ? [] : [`${lineOf(ofShards)} are chosen only when no other fits, and their claims wait`]),
+    ...(cells.length === 0 ? [] : [`${unheard(ofCells)} hosts are chosen only when no other fits`]),
+    ...(shards.length === 0 ? [] : [`${unheard(ofShards)} are chosen only when no other fits, and their claims wait`]),
   ];
 }
 

@@ -4,27 +4,28 @@ import { NO_CHANGE_KNOWN } from '../../actors/messages/advice.ts';
 import type { Decision } from '../../actors/messages/decision.ts';
 import type { InstanceView } from '../../actors/messages/gateway.ts';
 import type { OnNamedHosts } from '../../actors/messages/in-the-way.ts';
-import type { GroupRule, HostStanding, RankedHost } from '../../actors/messages/questions.ts';
+import type { HostStanding, RankedHost } from '../../actors/messages/questions.ts';
 import { present } from '../../actors/present.ts';
+import { absenceWords } from '../../actors/scheduler/explaining/explain.ts';
+import { heldWords } from '../../actors/scheduler/explaining/group-held.ts';
+import { runsOutWords } from '../../actors/scheduler/explaining/running-out.ts';
+import { tooLargeWords } from '../../actors/scheduler/explaining/too-large.ts';
+import { unknownWords } from '../../actors/scheduler/explaining/unknown-names.ts';
 import { keptRuleWords } from '../../actors/scheduler/group-rules.ts';
 import { CLAIM_REFUSED, hostLines, outcomeWords, PASSED_OVER, remainsOn, timeWords } from './attempt-words.ts';
 import {
-  absenceLines,
   adviceLines,
   brief,
-  heldLines,
   howWords,
   isSilent,
   lastHeardLines,
+  lineOf,
   oneLine,
   rankedWords,
   refusedWords,
-  runsOutLines,
   shortOfWords,
   silenceLines,
   standingWords,
-  tooLargeLines,
-  unknownLines,
   untoldLines,
 } from './explanation-words.ts';
 import type { FitAnswer, HostThen, WhyNot } from './question-answers.ts';
@@ -58,12 +59,13 @@ export function fitWords(answer: Omit<FitAnswer, 'words'>, isTogether = false): 
     `${verdict}; ${standingWords(hosts, fits)}${often}`,
     ...refused.map((one) => `  ${refusedWords(one)}`),
     ...namedLines(onNamed),
-    ...runsOutLines(runsOut),
-    ...tooLargeLines(tooLarge),
-    ...ruleLines(groupRule),
-    ...heldLines(groupHeld),
-    ...absenceLines(absent),
-    ...unknownLines(unknown),
+    ...lineOf(runsOut, runsOutWords),
+    ...lineOf(tooLarge, tooLargeWords),
+    // Whatever else is in the way of a request, the rule of its group is, too.
+    ...lineOf(groupRule, keptRuleWords),
+    ...lineOf(groupHeld, heldWords),
+    ...lineOf(absent, absenceWords),
+    ...lineOf(unknown, unknownWords),
     ...silenceLines(answer),
     ...lastHeardLines(answer.silence),
     ...untoldLines(answer.untold),
@@ -221,10 +223,6 @@ function obstacleInFull({
   const isSaid = short === undefined || /(short|off) by|nearest amount/.test(message);
   return `${code}: ${message}${isSaid ? '' : ` (${shortOfWords(code, short)})`}`;
 }
-
-/** Whatever else is in the way of a request, the rule of its group is, too. */
-const ruleLines = (groupRule: GroupRule | undefined): string[] =>
-  groupRule === undefined ? [] : [keptRuleWords(groupRule)];
 
 /** What stands in the way beside the first thing has lines of its own. */
 function alsoLines({ also = [], partly }: Pick<HostStanding, 'also' | 'partly'>, stands = 'stands'): string[] {
