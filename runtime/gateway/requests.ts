@@ -17,6 +17,7 @@ import { DEFAULT_ALTERNATES, MAX_ALTERNATES, MAX_COUNT } from '../../actors/mess
 import { MAX_TOKEN_LENGTH } from '../../actors/messages/names.ts';
 import { MAX_HOSTS_NAMED } from '../../actors/messages/questions.ts';
 import { isResourceClass } from '../../actors/messages/resource-classes.ts';
+import { present } from '../../actors/present.ts';
 import { instanceNames } from '../../actors/routing.ts';
 import { encode, isDeeperThan } from '../codec.ts';
 import { MalformedError } from '../errors.ts';
@@ -294,7 +295,8 @@ export const requestOf = (id: string): string => id.replace(/-\d+$/, '');
  */
 export function specOf(request: BuildRequest, what = 'the build request'): RequestSpec {
   const groups: ResourceGroup[] = [];
-  const unnamed = { resources: {}, ...pick(request, ['resources', 'required', 'anyOf', 'forbidden', 'memberOf']) };
+  const { resources = {}, required, anyOf, forbidden, memberOf, rootRequired, rootForbidden } = request;
+  const unnamed = { resources, ...present({ required, anyOf, forbidden, memberOf }) };
   if (Object.keys(unnamed).length > 1 || Object.keys(unnamed.resources).length > 0)
     groups.push({ name: '', ...unnamed });
   const named = request.groups ?? [];
@@ -312,7 +314,7 @@ export function specOf(request: BuildRequest, what = 'the build request'): Reque
     refuseContradiction(group.required, group.forbidden, `${at}forbidden`, what);
     groups[position] = onceEach(group);
   }
-  refuseContradiction(request.rootRequired, request.rootForbidden, 'rootForbidden', what);
+  refuseContradiction(rootRequired, rootForbidden, 'rootForbidden', what);
   let asked = false;
   for (const { name, resources } of groups) {
     for (const resourceClass of Object.keys(resources)) {
@@ -325,11 +327,10 @@ export function specOf(request: BuildRequest, what = 'the build request'): Reque
     }
   }
   if (!asked) throw new MalformedError(`${what} asks for no resources`, { field: 'resources' });
-  const { rootRequired, rootForbidden } = request;
-  const ofRoot = {
-    ...(rootRequired === undefined ? {} : { rootRequired: [...new Set(rootRequired)] }),
-    ...(rootForbidden === undefined ? {} : { rootForbidden: [...new Set(rootForbidden)] }),
-  };
+  const ofRoot = present({
+    rootRequired: rootRequired && [...new Set(rootRequired)],
+    rootForbidden: rootForbidden && [...new Set(rootForbidden)],
+  });
   const spec: RequestSpec = { groups, groupPolicy: request.groupPolicy ?? 'none', ...ofRoot };
   if (request.sameSubtree !== undefined) spec.sameSubtree = sameSubtreeOf(request.sameSubtree, named, what);
   if (request.instanceGroup !== undefined) {
@@ -387,20 +388,18 @@ function refuseContradiction(
 
 /** What is asked twice is asked once: so that leaving it out is one change. */
 function onceEach(group: ResourceGroup): ResourceGroup {
-  const once = <T>(all: readonly T[] | undefined, keyOf: (one: T) => unknown = (one) => one): T[] => [
-    ...new Map((all ?? []).map((one) => [keyOf(one), one])).values(),
+  const { required, forbidden, anyOf, memberOf } = group;
+  const listsOf = (all: readonly (readonly string[])[]) => [
+    ...new Map(all.map((list) => [JSON.stringify([...new Set(list)].sort()), [...new Set(list)]])).values(),
   ];
-  const listsOf = (all: readonly (readonly string[])[]) =>
-    once(
-      all.map((list) => once(list)),
-      (list) => JSON.stringify([...list].sort()),
-    );
   return {
     ...group,
-    ...(group.required === undefined ? {} : { required: once(group.required) }),
-    ...(group.forbidden === undefined ? {} : { forbidden: once(group.forbidden) }),
-    ...(group.anyOf === undefined ? {} : { anyOf: listsOf(group.anyOf) }),
-    ...(group.memberOf === undefined ? {} : { memberOf: listsOf(group.memberOf) }),
+    ...present({
+      required: required && [...new Set(required)],
+      forbidden: forbidden && [...new Set(forbidden)],
+      anyOf: anyOf && listsOf(anyOf),
+      memberOf: memberOf && listsOf(memberOf),
+    }),
   };
 }
 
@@ -427,10 +426,4 @@ function instanceGroupOf(asked: Static<typeof InstanceGroupRequest>, project = '
   if (maxPerHost === undefined) return { id, policy };
   const field = 'instanceGroup.maxPerHost';
   throw new MalformedError(`'${field}' of ${what} goes with 'anti-affinity' only`, { field });
-}
-
-function pick<T extends object, K extends keyof T>(from: T, keys: readonly K[]): Partial<Pick<T, K>> {
-  const picked: Partial<Pick<T, K>> = {};
-  for (const key of keys) if (from[key] !== undefined) picked[key] = from[key];
-  return picked;
 }
