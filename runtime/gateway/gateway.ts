@@ -126,10 +126,10 @@ export function gatewayOf(options: GatewayOptions): Gateway {
     const names = namesOf(request, id);
     // What was asked of them before is not the same as what is asked after they are built.
     for (const name of names) copies.forget(`delete ${name}`);
-    const { project } = request;
+    const { project, payload } = request;
     const asked = specOf(request);
     const { tree, where } = placingOf(request.placement, { project, spec: asked }, aggregates);
-    const spec = { ...asked, ...(tree === undefined ? {} : { tree }) };
+    const spec = { ...asked, ...present({ tree }) };
     refuseTooMuchToClaim(spec, request);
     const question = {
       type: 'build' as const,
@@ -137,11 +137,7 @@ export function gatewayOf(options: GatewayOptions): Gateway {
       count: names.length,
       alternates: request.alternates ?? DEFAULT_ALTERNATES,
       spec,
-      ...(where === undefined ? {} : { where }),
-      ...(project === undefined ? {} : { project }),
-      ...(request.wait === undefined ? {} : { waitMs: request.wait.forMs }),
-      ...(request.payload === undefined ? {} : { payload: request.payload }),
-      ...(traceparent === undefined ? {} : { traceparent }),
+      ...present({ where, project, waitMs: request.wait?.forMs, payload, traceparent }),
     };
     const inStep = pacing.join();
     if (inStep !== null) await inStep;

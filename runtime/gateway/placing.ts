@@ -77,22 +77,15 @@ export function placingOf(
   const { hosts, avoidHosts, sameHostAs, differentHostFrom } = placement;
   const ofAggregates = conditionsOnAggregates(placement, ofOperator(aggregates, project, spec), aggregates);
   const origins = originsOf(ofAggregates, present({ hosts, avoidHosts }));
-  const tree: TreeConditions = {
-    ...aggregatesIn(ofAggregates),
-    ...(hosts === undefined ? {} : { oneOf: hosts.map(rootOf) }),
-    ...(avoidHosts === undefined ? {} : { noneOf: avoidHosts.map(rootOf) }),
-    ...(sameHostAs === undefined ? {} : { heldBy: sameHostAs }),
-    ...(differentHostFrom === undefined ? {} : { notHeldBy: differentHostFrom }),
-  };
+  const ofHosts = present({
+    oneOf: hosts?.map(rootOf),
+    noneOf: avoidHosts?.map(rootOf),
+    heldBy: sameHostAs,
+    notHeldBy: differentHostFrom,
+  });
   const { cells, avoidCells, preferCells, hints } = placement;
-  const where: Where = {
-    ...(cells === undefined ? {} : { cells }),
-    ...(avoidCells === undefined ? {} : { avoidCells }),
-    ...(preferCells === undefined ? {} : { preferCells }),
-    ...(hints === undefined ? {} : { hints }),
-    ...(origins === undefined ? {} : { origins }),
-  };
-  return said(tree, where);
+  const where = present({ cells, avoidCells, preferCells, hints, origins });
+  return said({ ...aggregatesIn(ofAggregates), ...ofHosts }, where);
 }
 
 /** What a request was accepted with. */

@@ -74,9 +74,9 @@ export function questioningOf({ asking, conductorShards, known, aggregates }: Qu
     namesOf(request, id);
     const asked = specOf(request, ASKED);
     const { tree, where } = placingOf(placement, { project, spec: asked }, aggregates, ASKED);
-    const spec = { ...asked, ...(tree === undefined ? {} : { tree }) };
+    const spec = { ...asked, ...present({ tree }) };
     refuseTooMuchToClaim(spec, request, ASKED);
-    const more = { ...(where === undefined ? {} : { where }), ...(project === undefined ? {} : { project }) };
+    const more = present({ where, project });
     const { count = 1, limit = DEFAULT_LIMIT } = request;
     const {
       type: _,
@@ -109,11 +109,7 @@ export function questioningOf({ asking, conductorShards, known, aggregates }: Qu
     const { view, decision, ...accepted } = await known(id);
     const { project } = view;
     const { spec, where } = asNow(accepted, project);
-    const more = {
-      instance: id,
-      ...(where === undefined ? {} : { where }),
-      ...(project === undefined ? {} : { project }),
-    };
+    const more = { instance: id, ...present({ where, project }) };
     const recorded = cellsOnRecord(decision, view, host);
     const isRecorded = cell === undefined ? recorded.size > 0 : recorded.has(cell);
 
