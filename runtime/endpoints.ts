@@ -3,6 +3,7 @@
 
 import type { Address, Message } from '../actors/actor.ts';
 import type { Protocol } from '../actors/messages/common.ts';
+import { present } from '../actors/present.ts';
 import { isGateway } from '../actors/routing.ts';
 import type { BusMessage } from './bus/bus.ts';
 import { CellwrightError, messageOf, OverloadedError } from './errors.ts';
@@ -43,7 +44,7 @@ export function endpointOf(host: ActorHost, options: EndpointOptions): (message:
   const decline = (to: Address, message: Message | null, error: CellwrightError) => {
     if (!isQuestion(to, message)) return onError(error, `a message for '${host.address}'`);
     const { code, message: reason, field, retryAfterMs } = error.toJSON();
-    const more = { ...(field === undefined ? {} : { field }), ...(retryAfterMs === undefined ? {} : { retryAfterMs }) };
+    const more = present({ field, retryAfterMs });
     outbox.send(host.address, to, { type: 'declined', ask: message.ask, code, reason, ...more });
   };
   /** Set while the mailbox is full: what is turned away then is told once. It is counted in the actor's figures. */

@@ -3,6 +3,7 @@
 // mistake what schedulers go on with: lists, allocations and counts that it is given are copies, and requests are frozen.
 // Providers themselves are the scheduler's own, which would cost too much to copy.
 
+import { present } from '../actors/present.ts';
 import { type Filter, type FilterRefusal, isRefusal } from '../actors/scheduler/filters/filter.ts';
 import type { Request } from '../actors/scheduler/request.ts';
 import { isPlain } from '../actors/scheduler/request-parts.ts';
@@ -85,8 +86,7 @@ export function watchedFilter(own: Filter, onFault: OnOwnFault): Filter {
   const { name, late, ignoresStats } = own;
   return {
     name,
-    ...(late === undefined ? {} : { late }),
-    ...(ignoresStats === undefined ? {} : { ignoresStats }),
+    ...present({ late, ignoresStats }),
     ...(watched(own, `filter '${name}'`, methodsOfFilter(own), onFault) as Pick<Filter, 'refusal'>),
   };
 }
@@ -97,8 +97,7 @@ export function watchedWeigher(own: Weigher, multiplier: number, onFault: OnOwnF
   return {
     name,
     multiplier,
-    ...(ignoresAmounts === undefined ? {} : { ignoresAmounts }),
-    ...(ignoresStats === undefined ? {} : { ignoresStats }),
+    ...present({ ignoresAmounts, ignoresStats }),
     ...(watched(own, `weigher '${name}'`, methodsOfWeigher(own), onFault) as Pick<Weigher, 'weigh'>),
   };
 }

@@ -1,6 +1,7 @@
 // How a connection to NATS is set up, what is told of it while it lasts, and how that is put to the client.
 // Every option says its unit, its default and why it is that. It connects nothing.
 
+import { present } from '../../actors/present.ts';
 import type { Clock } from '../clock.ts';
 import type { CellwrightError } from '../errors.ts';
 import { addressesOf } from './nats-addresses.ts';
@@ -100,10 +101,6 @@ export function clientOptions(options: NatsOptions) {
     ignoreAuthErrorAbort: true,
     // Otherwise every request makes an Error in advance, for its stack.
     noAsyncTraces: true,
-    ...(user === undefined ? {} : { user }),
-    ...(pass === undefined ? {} : { pass }),
-    ...(token === undefined ? {} : { token }),
-    ...(tls === undefined ? {} : { tls }),
-    ...(inboxPrefix === undefined ? {} : { inboxPrefix }),
+    ...present({ user, pass, token, tls, inboxPrefix }),
   };
 }

@@ -1,6 +1,7 @@
 // Plays the roles of `cellwright node`. Its computes have the fake driver and a host of a usual size; real drivers are
 // for those who embed.
 
+import { present } from '../../actors/present.ts';
 import { shownAddresses } from '../bus/nats-addresses.ts';
 import type { ProviderReport } from '../drivers/driver.ts';
 import { fakeDriver } from '../drivers/fake.ts';
@@ -48,9 +49,7 @@ export async function playNode(flags: NodeFlags): Promise<void> {
         failures: failuresOf(failRate, 0),
       }),
     ...read,
-    ...(name === undefined ? {} : { name }),
-    ...(prefix === undefined ? {} : { prefix }),
-    ...(placementShards === undefined ? {} : { placementShards }),
+    ...present({ name, prefix, placementShards }),
   });
   console.log(`node '${node.name}' plays ${roles.join(', ')} at ${shownAddresses(servers)}`);
   await interrupt.happened;

@@ -2,6 +2,7 @@
 
 import { type Command, Option } from 'commander';
 import { DEFAULT_ALTERNATES, MAX_ALTERNATES } from '../../actors/messages/limits.ts';
+import { present } from '../../actors/present.ts';
 import { MAX_PLACEMENT_SHARDS } from '../../actors/routing.ts';
 import type { Workload } from '../workload/workload.ts';
 import { servers as addresses, positiveNumber, readable, share, wholeNumber } from './options.ts';
@@ -102,17 +103,9 @@ async function run(workload: Workload, flags: ReplayFlags): Promise<void> {
     alternates,
     failRate,
     access: flags,
-    on: inMemory
-      ? 'memory'
-      : {
-          log: console.error,
-          ...nats,
-          ...(prefix === undefined ? {} : { prefix }),
-        },
-    ...(speed === undefined ? {} : { speed }),
-    ...(placementShards === undefined ? {} : { placementShards }),
+    on: inMemory ? 'memory' : { log: console.error, ...nats, ...present({ prefix }) },
     ...(deletes === 'never' ? {} : { deletes }),
-    ...(json === undefined ? {} : { json }),
+    ...present({ speed, placementShards, json }),
   });
 }
 

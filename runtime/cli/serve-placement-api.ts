@@ -1,5 +1,6 @@
 // Serves the Placement API as `cellwright placement-api` was told.
 
+import { present } from '../../actors/present.ts';
 import { CellwrightError } from '../errors.ts';
 import { type PlacementApiOptions, startPlacementApi } from '../placement-api/start.ts';
 import { tokensFrom } from '../placement-api/tokens.ts';
@@ -24,11 +25,13 @@ export async function servePlacementApi(flags: PlacementApiFlags): Promise<void>
     ...listen,
     placement: placementOf(flags),
     signal: interrupt.signal,
-    ...(store === undefined ? {} : { storeDir: store }),
-    ...(placementShards === undefined ? {} : { placementShards }),
-    ...(prefix === undefined ? {} : { prefix }),
-    ...(tokens === undefined ? {} : { authenticate: tokensFrom(tokens) }),
-    ...(allowOrigins === undefined ? {} : { allowedOrigins: allowOrigins }),
+    ...present({
+      storeDir: store,
+      placementShards,
+      prefix,
+      authenticate: tokens === undefined ? undefined : tokensFrom(tokens),
+      allowedOrigins: allowOrigins,
+    }),
   });
   console.log(`the Placement API listens at ${server.url}`);
   if (tokens === undefined)

@@ -2,6 +2,7 @@
 
 import { readFileSync } from 'node:fs';
 import { type Command, Option } from 'commander';
+import { present } from '../../actors/present.ts';
 import { shownAddresses } from '../bus/nats-addresses.ts';
 import type { NatsOptions } from '../bus/nats-options.ts';
 import { CellwrightError, messageOf } from '../errors.ts';
@@ -105,11 +106,7 @@ export function accessOf({ creds, tlsca, tlscert, tlskey }: AccessFlags): Pick<N
     const field = tlscert === undefined ? 'tlscert' : 'tlskey';
     throw new CellwrightError('bad-option', '--tlscert and --tlskey go together', { field });
   }
-  const tls = {
-    ...(tlsca === undefined ? {} : { caFile: tlsca }),
-    ...(tlscert === undefined ? {} : { certFile: tlscert }),
-    ...(tlskey === undefined ? {} : { keyFile: tlskey }),
-  };
+  const tls = present({ caFile: tlsca, certFile: tlscert, keyFile: tlskey });
   return {
     ...(creds === undefined ? {} : { credentials: credentialsIn(creds) }),
     ...(Object.keys(tls).length === 0 ? {} : { tls }),

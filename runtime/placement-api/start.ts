@@ -3,6 +3,7 @@
 
 import { randomBytes } from 'node:crypto';
 import type { Logger } from 'pino';
+import { present } from '../../actors/present.ts';
 import { unlessAborted } from '../abortable.ts';
 import type { Bus } from '../bus/bus.ts';
 import { memoryBus } from '../bus/memory.ts';
@@ -118,8 +119,7 @@ async function placementOf(
     roles: ['placement'],
     clock,
     logger,
-    ...(prefix === undefined ? {} : { prefix }),
-    ...(placementShards === undefined ? {} : { placementShards }),
+    ...present({ prefix, placementShards }),
   };
   const giveUp = signal === undefined ? {} : { signal };
   if (placement === 'memory') {

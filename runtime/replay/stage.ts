@@ -112,18 +112,13 @@ export async function natsStage(options: NatsStageOptions): Promise<Stage> {
   const subjects = subjectsOf(options.prefix);
   const server = options.servers === undefined ? await ownServer(options) : undefined;
   const servers = options.servers ?? [(server as NatsServer).url];
-  const { credentials, tls } = options;
-  const nats = {
-    servers,
-    ...(credentials === undefined ? {} : { credentials }),
-    ...(tls === undefined ? {} : { tls }),
-  };
-  const signal = options.signal === undefined ? {} : { signal: options.signal };
+  const { credentials, tls, signal, prefix } = options;
+  const nats = { servers, ...present({ credentials, tls }) };
   const name = `replay-${randomBytes(4).toString('hex')}`;
   const onError = (error: unknown, what: string) => options.log?.(`${what}: ${messageOf(error)}`);
   let bus: NatsBus;
   try {
-    bus = await connectNats({ ...nats, name, onError, ...signal });
+    bus = await connectNats({ ...nats, name, onError, ...present({ signal }) });
   } catch (error) {
     await server?.stop();
     throw error;
@@ -139,7 +134,6 @@ export async function natsStage(options: NatsStageOptions): Promise<Stage> {
     throw error;
   }
   const asker = askingOn({ name, bus, clock, subjects });
-  const prefix = options.prefix === undefined ? {} : { prefix: options.prefix };
   return {
     kind: 'nats',
     clock,
@@ -147,7 +141,7 @@ export async function natsStage(options: NatsStageOptions): Promise<Stage> {
     bus,
     client: clientOf({ bus, clock, subjects }),
     asking: asker,
-    nodeOptions: { nats, clock, ...prefix },
+    nodeOptions: { nats, clock, ...present({ prefix }) },
     url: shownAddresses(servers, ','),
     run: (work) => work(),
     async close() {

@@ -1,6 +1,7 @@
 // One line of the story of builds, as it is read off the bus: the public events whose subjects `stories` names.
 // What is none, or no step of a build, is answered with null: the story is told for people, and nothing may depend on it.
 
+import { present } from '../../actors/present.ts';
 import type { BusMessage } from '../bus/bus.ts';
 import { decode } from '../codec.ts';
 import { HEADERS } from '../frames.ts';
@@ -44,8 +45,7 @@ export function storyOf({ data, headers }: BusMessage, maxBytes: number): Story 
     instance,
     state,
     cell: kind === 'cell' && name !== undefined ? name : null,
-    ...(lastAttempt === undefined ? {} : { lastAttempt }),
-    ...(failure === undefined ? {} : { failure }),
+    ...present({ lastAttempt, failure }),
   };
 }
 

@@ -3,6 +3,7 @@
 import { randomUUID } from 'node:crypto';
 import type { ApiRefusal } from '../../../actors/messages/placement-api.ts';
 import type { ProviderSummary } from '../../../actors/placement/api/reads.ts';
+import { present } from '../../../actors/present.ts';
 import { asked, bodyForProvider, bodyOf, type Call, type Handler, latestOf, noSuchProvider, param } from '../call.ts';
 import { badRequest, CODES, notFound, Problem } from '../problem.ts';
 import { aggregatesAsked, resourcesIn, traitsAsked } from '../query-values.ts';
@@ -116,9 +117,7 @@ export const findProviders: Handler = async (call) => {
   const resources = resourcesAsked(call);
   const { ok, refused } = await asked<ProviderSummary[]>(call, {
     type: 'providers-find',
-    ...(name === undefined ? {} : { name }),
-    ...(id === undefined ? {} : { id }),
-    ...(inTree === undefined ? {} : { inTree }),
+    ...present({ name, id, inTree }),
     ...aggregates,
     ...traits,
     resources,
