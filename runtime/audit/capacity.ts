@@ -23,12 +23,12 @@ export function capacityDifferences(
       const counted = used[resourceClass] ?? 0;
       const sum = allocated.get(resourceClass) ?? 0;
       const where = `${resourceClass} of provider '${id}'`;
-      const at = { provider: id, resourceClass };
       if (Math.max(counted, sum) > capacity) {
         const what = `${where}: ${counted} counted, ${sum} allocated, ${capacity} is all`;
-        differences.push({ kind: 'over-capacity', what, ...at });
+        differences.push({ kind: 'over-capacity', what, provider: id });
       } else if (counted !== sum) {
-        differences.push({ kind: 'usage-differs', what: `${where}: ${counted} counted, but ${sum} allocated`, ...at });
+        const what = `${where}: ${counted} counted, but ${sum} allocated`;
+        differences.push({ kind: 'usage-differs', what, provider: id });
       }
     }
   }

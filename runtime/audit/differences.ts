@@ -38,7 +38,6 @@ export interface Difference {
   readonly cell?: string | undefined;
   readonly host?: string | undefined;
   readonly provider?: string;
-  readonly resourceClass?: string;
 }
 
 /** How an instance is accounted for by those who own it. */
