@@ -3,6 +3,7 @@
 // stays over: attempts only count up.
 
 import type { AnyMessage } from '../../actors/messages/any.ts';
+import type { InstanceView } from '../../actors/messages/gateway.ts';
 import { cellAddress, computeAddress, everyPlacement } from '../../actors/routing.ts';
 import type { Client } from '../client.ts';
 import { CellwrightError } from '../errors.ts';
@@ -26,7 +27,7 @@ export async function carryOut(repair: Repair, tools: RepairTools): Promise<stri
     case 'release': {
       const { consumer, attempt } = repair;
       if (attempt === null) {
-        if (!(await isUnknown(consumer, tools))) return null;
+        if ((await knownNow(consumer, tools)) !== null) return null;
         for (const shard of shards) say(shard, { type: 'release', consumer, deleted: true });
         return `asked placement to give back all that '${consumer}' holds`;
       }
@@ -45,23 +46,19 @@ export async function carryOut(repair: Repair, tools: RepairTools): Promise<stri
   }
 }
 
-/** Whether the super conductor knows nothing of an instance that could live. */
-async function isUnknown(instance: string, { client }: RepairTools): Promise<boolean> {
+/** An instance as the super conductor knows it; null: it knows nothing of it, or that it is deleted. */
+async function knownNow(instance: string, { client }: RepairTools): Promise<InstanceView | null> {
   try {
-    return (await client.show(instance)).state === 'deleted';
+    const view = await client.show(instance);
+    return view.state === 'deleted' ? null : view;
   } catch (error) {
-    if (error instanceof CellwrightError && error.code === 'not-found') return true;
+    if (error instanceof CellwrightError && error.code === 'not-found') return null;
     throw error;
   }
 }
 
 /** Whether an attempt is, after all, the one in which its instance lives, or may be about to. */
-async function isCurrent({ instance, attempt }: { instance: string; attempt: number }, { client }: RepairTools) {
-  try {
-    const view = await client.show(instance);
-    return view.state !== 'deleted' && (view.attempt ?? 0) <= attempt && view.state !== 'failed';
-  } catch (error) {
-    if (error instanceof CellwrightError && error.code === 'not-found') return false;
-    throw error;
-  }
+async function isCurrent({ instance, attempt }: { instance: string; attempt: number }, tools: RepairTools) {
+  const view = await knownNow(instance, tools);
+  return view !== null && (view.attempt ?? 0) <= attempt && view.state !== 'failed';
 }
