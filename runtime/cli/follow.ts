@@ -1,6 +1,7 @@
 // Follows all traffic for `cellwright tap`. It subscribes below the prefix alone, so what JetStream and the inboxes say
 // is not among it.
 
+import { clipped } from '../../actors/messages/common.ts';
 import type { BusMessage } from '../bus/bus.ts';
 import { connectNats } from '../bus/nats.ts';
 import { shownAddresses } from '../bus/nats-addresses.ts';
@@ -79,11 +80,7 @@ export function linesOf(
       const isNamed = typeof type === 'string';
       const name = isNamed ? type : (headers[HEADERS.type] ?? '-');
       const sender = from === '' ? (headers[HEADERS.from] ?? '-') : from;
-      return `${time} ${subject} ${name} ${sender} ${shortened(isNamed || type === undefined ? others : message)}`;
+      const body = JSON.stringify(isNamed || type === undefined ? others : message);
+      return `${time} ${subject} ${name} ${sender} ${clipped(body, MOST_SHOWN)}`;
     });
-}
-
-function shortened(body: object): string {
-  const text = JSON.stringify(body);
-  return text.length <= MOST_SHOWN ? text : `${text.slice(0, MOST_SHOWN - 1)}…`;
 }

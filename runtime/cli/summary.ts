@@ -1,5 +1,6 @@
 // The summary at the end of a replay, for people: outcomes, reasons, kinds, invariants, figures. Pure.
 
+import { clipped } from '../../actors/messages/common.ts';
 import { problemsOf, type ReplayResult } from '../replay/result.ts';
 import type { FaultKind } from '../replay/verify/fault.ts';
 import { countOf } from '../replay/verify/faults.ts';
@@ -7,6 +8,8 @@ import { countsText, figure, seconds, table } from './text.ts';
 
 /** How many problems are shown; the number of all is told. */
 const MOST_PROBLEMS = 20;
+/** How much of a text is shown, in characters. */
+const MOST_SHOWN = 200;
 const FAULT_KINDS: readonly FaultKind[] = ['overcommitted', 'leaked', 'two-homes', 'misplaced', 'not-running'];
 
 export function summaryOf(result: ReplayResult): string[] {
@@ -23,7 +26,7 @@ export function summaryOf(result: ReplayResult): string[] {
     '',
     `accounted for   ${figure(active)} active + ${figure(deleted)} deleted + ${figure(failed)} failed of ${figure(requested)} requested`,
     `failed          ${countsText(failedByReason) || 'none'}`,
-    ...Object.entries(examples).map(([reason, example]) => `  ${reason}: ${cut(example)}`),
+    ...Object.entries(examples).map(([reason, example]) => `  ${reason}: ${clipped(example, MOST_SHOWN)}`),
     `reschedules     ${figure(figures.reschedules)}`,
     `attempts failed ${countsText(figures.attemptsFailed) || 'none'}`,
     `invariants      ${FAULT_KINDS.map((kind) => `${kind} ${countOf(faults, kind)}`).join(', ')}`,
@@ -31,7 +34,10 @@ export function summaryOf(result: ReplayResult): string[] {
     `took            ${seconds(wallMs)}${virtually}`,
     ...(problems.length === 0
       ? ['every request is accounted for, and the final state is sound']
-      : [`${figure(problems.length)} problems:`, ...problems.slice(0, MOST_PROBLEMS).map((what) => `  ${cut(what)}`)]),
+      : [
+          `${figure(problems.length)} problems:`,
+          ...problems.slice(0, MOST_PROBLEMS).map((what) => `  ${clipped(what, MOST_SHOWN)}`),
+        ]),
   ];
 }
 
@@ -47,8 +53,4 @@ function failing(rate: number): string {
 
 function rowOf(name: string, one: { requested: number; active: number; deleted: number; failed: number }): string[] {
   return [name, figure(one.requested), figure(one.active), figure(one.deleted), figure(one.failed)];
-}
-
-function cut(text: string): string {
-  return text.length <= 200 ? text : `${text.slice(0, 199)}…`;
 }
