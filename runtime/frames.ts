@@ -76,7 +76,6 @@ export function decodeFrame(data: Uint8Array, maxBytes: number): readonly Part[]
 
 /** What a frame holds, for people: `build`, or `build*12 destroy`. */
 export function summaryOf(parts: readonly Part[]): string {
-  if (parts.length === 1 && parts[0]?.messages.length === 1) return (parts[0].messages[0] as Message).type;
   const counts = new Map<string, number>();
   for (const { messages } of parts) for (const { type } of messages) counts.set(type, (counts.get(type) ?? 0) + 1);
   return [...counts].map(([type, count]) => (count === 1 ? type : `${type}*${count}`)).join(' ');
