@@ -11,7 +11,6 @@ import type { Route } from './routes.ts';
 
 /** Who asks. */
 export interface Principal {
-  readonly user: string;
   readonly project: string | null;
   readonly roles: readonly string[];
   /** Whether the caller speaks for the whole system and not for a project. */
@@ -32,7 +31,6 @@ export const developmentTokens: Authenticate = (header) => {
   const roles = header('x-roles');
   const system = header('openstack-system-scope') === 'all';
   return {
-    user,
     project: header('x-project-id') ?? (system ? null : project === '' ? user : project),
     roles: roles === undefined ? (user === 'admin' ? ['admin'] : []) : roles.split(',').map((role) => role.trim()),
     system,
@@ -66,13 +64,13 @@ const TokenFile = Type.Object(
 export function tokensFrom(file: string): Authenticate {
   const known = new Map<string, Principal>();
   const { tokens } = readTokens(file);
-  for (const [position, { token, user, project = null, roles, system = false }] of tokens.entries()) {
+  for (const [position, { token, project = null, roles, system = false }] of tokens.entries()) {
     if (known.has(token)) {
       const first = tokens.findIndex((one) => one.token === token);
       const twice = `'tokens.${position}.token' is the same as 'tokens.${first}.token'`;
       throw new CellwrightError('bad-option', `the token file '${file}': ${twice}`, { field: 'tokens' });
     }
-    known.set(token, { user, project, roles, system });
+    known.set(token, { project, roles, system });
   }
   return (header) => known.get(header('x-auth-token') ?? '') ?? null;
 }
