@@ -3,6 +3,8 @@
 import { isUtf8 } from 'node:buffer';
 import { type ApiOutcome, type ApiRefusal, MAX_LISTED } from '../../actors/messages/placement-api.ts';
 import type { ProviderView } from '../../actors/placement/api/reads.ts';
+import { isDeeperThan } from '../codec.ts';
+import { messageOf } from '../errors.ts';
 import type { Authority, Question } from './authority.ts';
 import { faultOf, type Schema } from './json-schema.ts';
 import { badRequest, CODES, notFound, Problem } from './problem.ts';
@@ -85,16 +87,11 @@ export function bodyOf<Content>({ body: bytes }: Call, schema: Schema): Content 
   } catch (error) {
     throw badRequest(`Malformed JSON: ${parserWords(body, error)}`);
   }
-  if (!isShallow(content, MAX_DEPTH)) throw badRequest(`Malformed JSON: it is nested deeper than ${MAX_DEPTH}`);
+  if (isDeeperThan(MAX_DEPTH, content)) throw badRequest(`Malformed JSON: it is nested deeper than ${MAX_DEPTH}`);
   if (hasHalfCharacter(content)) throw badRequest('Malformed JSON: it has half a character');
   const fault = faultOf(content, schema);
   if (fault !== null) throw badRequest(`JSON does not validate: ${fault}`);
   return content as Content;
-}
-
-function isShallow(value: unknown, depth: number): boolean {
-  if (typeof value !== 'object' || value === null) return true;
-  return depth > 0 && Object.values(value).every((item) => isShallow(item, depth - 1));
 }
 
 /** Which is no text, and cannot be sent. The value is shallow. */
@@ -128,5 +125,5 @@ export function generationChanged(refusal: ApiRefusal): Problem {
 /** As Python's parser words it, where that is simple to say. */
 function parserWords(body: string, error: unknown): string {
   if (body.trim() === '') return 'Expecting value: line 1 column 1 (char 0)';
-  return error instanceof Error ? error.message : String(error);
+  return messageOf(error);
 }
