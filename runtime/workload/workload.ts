@@ -4,6 +4,7 @@
 import { isUtf8 } from 'node:buffer';
 import { readFileSync } from 'node:fs';
 import { MAX_TOKEN_LENGTH } from '../../actors/messages/names.ts';
+import { instanceNames } from '../../actors/routing.ts';
 import type { ProviderReport } from '../drivers/driver.ts';
 import { GPU_CLASS, modelTrait, WHOLE_GPU_MILLI } from '../drivers/gpus.ts';
 import { CellwrightError, MalformedError, messageOf } from '../errors.ts';
@@ -86,10 +87,7 @@ export const MAX_HOST_NAME = MAX_TOKEN_LENGTH - `-gpu-${MAX_GPUS - 1}`.length;
 const MAX_CELLS = 1000;
 
 /** The names of an arrival's instances: the id itself when it is one, else `<id>-0`, `<id>-1` and so on. */
-export function instanceIds(arrival: Pick<Arrival, 'id' | 'count'>): string[] {
-  if (arrival.count === 1) return [arrival.id];
-  return Array.from({ length: arrival.count }, (_, index) => `${arrival.id}-${index}`);
-}
+export const instanceIds = ({ id, count }: Pick<Arrival, 'id' | 'count'>): string[] => instanceNames(id, count);
 
 /**
  * `c1` to `cN`.
