@@ -3,6 +3,7 @@
 
 import { cellAddress } from '../../actors/routing.ts';
 import type { OnHost } from '../audit/differences.ts';
+import { allPages } from '../audit/pages.ts';
 import type { Driver } from '../drivers/driver.ts';
 import { type FakeFailure, fakeDriver, type TimeRange } from '../drivers/fake.ts';
 import { CellwrightError } from '../errors.ts';
@@ -122,15 +123,11 @@ async function untilUp(
   signal: AbortSignal | undefined,
 ): Promise<void> {
   async function countUp(cell: string): Promise<number> {
-    let up = 0;
-    let after: string | undefined;
-    do {
-      const from = after === undefined ? {} : { after };
-      const page = await asking.ask(cellAddress(cell), { type: 'list-hosts', limit: PAGE, ...from }, 'hosts');
-      up += page.hosts.filter(({ state }) => state === 'up').length;
-      after = page.next ?? undefined;
-    } while (after !== undefined);
-    return up;
+    const all = await allPages(PAGE, async (page) => {
+      const { hosts, next } = await asking.ask(cellAddress(cell), { type: 'list-hosts', ...page }, 'hosts');
+      return [hosts, next];
+    });
+    return all.filter(({ state }) => state === 'up').length;
   }
   const countAll = async () => (await Promise.all(cells.map(countUp))).reduce((sum, up) => sum + up, 0);
   const limits = { clock, limitMs: UP_LIMIT_MS, firstMs: LOOK_EVERY_MS, mostMs: LOOK_EVERY_MS, signal };
