@@ -107,16 +107,16 @@ export function schedulerOptionsOf(
   onFault: OnOwnFault = () => {},
   isScheduler = true,
 ): Omit<SchedulerOptions, OfNode> {
-  const { filters, weighers, pickAmong, ...others } = settings;
+  const { filters = [], weighers = ['defaults'], pickAmong, ...others } = settings;
   if (pickAmong !== undefined && !(Number.isInteger(pickAmong) && pickAmong >= 1 && pickAmong <= MAX_PICK_AMONG)) {
     throw bad('pickAmong', `must be a whole number from 1 to ${MAX_PICK_AMONG}`);
   }
-  const chosen = weighersOf(weighers === undefined ? ['defaults'] : weighers, onFault);
-  const among = pickAmong ?? (isByChance(weighers ?? []) ? Number.POSITIVE_INFINITY : undefined);
+  const chosen = weighersOf(weighers, onFault);
+  const among = pickAmong ?? (isByChance(weighers) ? Number.POSITIVE_INFINITY : undefined);
   return {
     ...others,
     ...(among === undefined ? {} : { pickAmong: among }),
-    filters: filtersOf(filters === undefined ? [] : filters, aggregates, onFault),
+    filters: filtersOf(filters, aggregates, onFault),
     weighers: chosen,
     overrides: isScheduler ? overridesOf(aggregates, chosen) : new Map(),
   };
