@@ -10,10 +10,11 @@ import { checkOf } from './schemas.ts';
 import type { Subjects } from './subjects.ts';
 
 const TIMEOUT_MS = 1_000;
-const MOST = { placement: MAX_PLACEMENT_SHARDS, conductor: MAX_CONDUCTOR_SHARDS };
+/** How many a deployment may have. */
+export const MOST_SHARDS = { placement: MAX_PLACEMENT_SHARDS, conductor: MAX_CONDUCTOR_SHARDS };
 
 /** What is dealt to shards; also the key under which their number is kept. */
-export type Sharded = keyof typeof MOST;
+export type Sharded = keyof typeof MOST_SHARDS;
 
 /** What is read of the answer of a service to the question what it is. */
 const ServiceInfo = Type.Object({
@@ -69,7 +70,7 @@ export async function shardsServed(kind: Sharded, { bus, inbox, subjects, clock 
       const { metadata, endpoints } = said as ServiceInfo;
       if (!endpoints.some(({ subject }) => subject.startsWith(ofDeployment))) return null;
       const shards = Number(metadata.shards ?? '1');
-      return shards <= MOST[kind] ? shards : null;
+      return shards <= MOST_SHARDS[kind] ? shards : null;
     } catch {
       return null;
     }

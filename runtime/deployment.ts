@@ -3,7 +3,7 @@
 // its own id is dealt to, so with another number everything would be looked for elsewhere.
 
 import Type, { type Static } from 'typebox';
-import { conductorAddress, MAX_CONDUCTOR_SHARDS, MAX_PLACEMENT_SHARDS, placementAddress } from '../actors/routing.ts';
+import { conductorAddress, MAX_CONDUCTOR_SHARDS, placementAddress } from '../actors/routing.ts';
 import type { NatsBus } from './bus/nats.ts';
 import {
   busError,
@@ -14,7 +14,7 @@ import {
   WRONG_LAST_SEQUENCE,
 } from './bus/nats-errors.ts';
 import { decode, encodeJson } from './codec.ts';
-import { type Served, type Sharded, shardsServed } from './deployment-served.ts';
+import { MOST_SHARDS, type Served, type Sharded, shardsServed } from './deployment-served.ts';
 import { CellwrightError, MalformedError, messageOf } from './errors.ts';
 import { checkOf } from './schemas.ts';
 import type { Subjects } from './subjects.ts';
@@ -41,37 +41,25 @@ export interface DeploymentOptions {
   readonly replicas?: number;
 }
 
-/** @throws CellwrightError `bad-option` when it is no number of shards. */
-export function checkPlacementShards(shards: number): void {
-  checkShards(shards, 'placementShards', MAX_PLACEMENT_SHARDS);
-}
-
-/** @throws CellwrightError `bad-option` when it is no number of shards. */
-export function checkConductorShards(shards: number): void {
-  checkShards(shards, 'conductorShards', MAX_CONDUCTOR_SHARDS);
-}
-
-function checkShards(shards: number, field: string, most: number): void {
-  if (Number.isInteger(shards) && shards >= 1 && shards <= most) return;
+/** @throws CellwrightError `bad-option` when it is given and no number of shards. */
+export function checkShards(kind: Sharded, shards: number | undefined): void {
+  const most = MOST_SHARDS[kind];
+  if (shards === undefined || (Number.isInteger(shards) && shards >= 1 && shards <= most)) return;
+  const field = `${kind}Shards`;
   throw new CellwrightError('bad-option', `${field} must be a whole number from 1 to ${most}`, { field });
 }
 
 /**
- * The number of placement shards of a deployment; the first node that is started decides it.
+ * The number of shards of a kind that a deployment has; the first node that is started decides it.
  * @param wanted What a node is started with; undefined: what the deployment has, 1 when it is new.
  * @throws CellwrightError `other-shards` that names both numbers when the deployment has another one than is wanted;
  * `prefix-taken` when it is that of a prefix that makes the same names.
  */
-export function settlePlacementShards(options: DeploymentOptions, wanted: number | undefined): Promise<number> {
-  return settle('placement', options, wanted);
-}
-
-/** The number of conductor shards, as that of the placement shards. @throws CellwrightError `other-shards`. */
-export function settleConductorShards(options: DeploymentOptions, wanted: number | undefined): Promise<number> {
-  return settle('conductor', options, wanted);
-}
-
-async function settle(kind: Sharded, options: DeploymentOptions, wanted: number | undefined): Promise<number> {
+export async function settleShards(
+  kind: Sharded,
+  options: DeploymentOptions,
+  wanted: number | undefined,
+): Promise<number> {
   const { subjects } = options;
   try {
     const bucket = await bucketOf(options);
@@ -162,7 +150,9 @@ export async function agreedWithServed(kind: Sharded, served: Served, wanted: nu
 /** @throws CellwrightError `other-shards`. */
 function agreed(kind: Sharded, kept: number, wanted: number | undefined): number {
   if (wanted === undefined || wanted === kept) return kept;
-  throw otherShards(kind, kept, wanted);
+  const has = kept === 1 ? `1 ${kind} shard` : `${kept} ${kind} shards`;
+  const message = `the deployment has ${has} since it was made, and cannot be joined with ${wanted}`;
+  throw new CellwrightError('other-shards', message, { field: `${kind}Shards` });
 }
 
 /**
@@ -187,7 +177,7 @@ export async function isDeployed(options: DeploymentOptions): Promise<boolean> {
  * @throws CellwrightError `no-jetstream`, retryable, when that cannot be known now; `bad-option`.
  */
 export async function makeDeployment(options: DeploymentOptions, placementShards?: number): Promise<boolean> {
-  if (placementShards !== undefined) checkPlacementShards(placementShards);
+  checkShards('placement', placementShards);
   if (await isDeployed(options)) return false;
   try {
     const bucket = await bucketOf(options);
@@ -206,13 +196,6 @@ function standingBucket({ bus, subjects }: DeploymentOptions) {
 
 function explained(error: unknown, { deployment }: Subjects): CellwrightError {
   return busError(error, `bucket ${deployment}`, TIMEOUT_MS);
-}
-
-/** What refuses a number of shards that is not the deployment's. */
-function otherShards(kind: Sharded, kept: number, wanted: number): CellwrightError {
-  const has = kept === 1 ? `1 ${kind} shard` : `${kept} ${kind} shards`;
-  const message = `the deployment has ${has} since it was made, and cannot be joined with ${wanted}`;
-  return new CellwrightError('other-shards', message, { field: `${kind}Shards` });
 }
 
 /**

@@ -10,7 +10,7 @@ import { connectNats, type NatsBus } from './bus/nats.ts';
 import { shownAddresses } from './bus/nats-addresses.ts';
 import type { NatsStatus } from './bus/nats-options.ts';
 import type { Clock } from './clock.ts';
-import { agreedWithServed, settleConductorShards, settlePlacementShards } from './deployment.ts';
+import { agreedWithServed, settleShards } from './deployment.ts';
 import type { Sharded } from './deployment-served.ts';
 import { CellwrightError } from './errors.ts';
 import { jetStreamJournals } from './journal/jetstream.ts';
@@ -165,9 +165,8 @@ export async function shardsFor(
     const inbox = nats?.inbox() ?? `_INBOX.${randomUUID()}`;
     return agreedWithServed(kind, { bus, inbox, subjects, clock }, wanted);
   }
-  const settle = kind === 'placement' ? settlePlacementShards : settleConductorShards;
   const what = `reading the number of ${kind} shards`;
-  return patiently(() => settle({ bus: nats, subjects, replicas }, wanted), { clock, what, onError });
+  return patiently(() => settleShards(kind, { bus: nats, subjects, replicas }, wanted), { clock, what, onError });
 }
 
 /** Leases `jetstream` without NATS are refused before. */

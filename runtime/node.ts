@@ -14,7 +14,7 @@ import { type Client, clientOf } from './client.ts';
 import { checkClock } from './clock-check.ts';
 import { followComingsUp } from './comings-up.ts';
 import { checkCopies } from './copies-check.ts';
-import { checkConductorShards, checkPlacementShards } from './deployment.ts';
+import { checkShards } from './deployment.ts';
 import type { DriverHost } from './drivers/driver-host.ts';
 import { CellwrightError, messageOf, TimeoutError } from './errors.ts';
 import { asking } from './gateway/asking.ts';
@@ -82,8 +82,8 @@ export async function startNode(options: NodeOptions): Promise<Node> {
   const { name: named = defaultName(), leaseTtlMs: ttlMs = DEFAULT_LEASE_TTL_MS } = options;
   const name = checkToken(named, 'name');
   const subjects = subjectsOf(options.prefix);
-  if (options.conductorShards !== undefined) checkConductorShards(options.conductorShards);
-  if (options.placementShards !== undefined) checkPlacementShards(options.placementShards);
+  checkShards('conductor', options.conductorShards);
+  checkShards('placement', options.placementShards);
   const leaseTtlMs = checkLeaseTtl(ttlMs);
   if (options.leases === 'jetstream' && options.bus !== undefined) {
     throw new CellwrightError('bad-option', "leases can be 'jetstream' only on NATS", { field: 'leases' });

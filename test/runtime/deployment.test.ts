@@ -14,8 +14,7 @@ import {
   isDeployed,
   placementShardsOf,
   placementShardsStanding,
-  settleConductorShards,
-  settlePlacementShards,
+  settleShards,
 } from '../../runtime/deployment.ts';
 import { shardsServed } from '../../runtime/deployment-served.ts';
 import type { CellwrightError } from '../../runtime/errors.ts';
@@ -92,14 +91,14 @@ test('deployment - without a number a new one has one shard, for ever', async ()
   const node = await start();
   assert.is(node.placementShards, 1);
   await node.stop();
-  const refusal = (await failureOf(() => settlePlacementShards(options, 4))) as CellwrightError;
+  const refusal = (await failureOf(() => settleShards('placement', options, 4))) as CellwrightError;
   assert.match(refusal.message, /has 1 placement shards? .* with 4$/);
 });
 
 test('deployment - of nodes that are started at once with several numbers, one number wins', async () => {
   const { options } = deployment();
   const wanted = [2, 3, 4, 5, 6];
-  const settled = await Promise.allSettled(wanted.map((shards) => settlePlacementShards(options, shards)));
+  const settled = await Promise.allSettled(wanted.map((shards) => settleShards('placement', options, shards)));
   const winners = settled.filter(({ status }) => status === 'fulfilled');
   assert.is(winners.length, 1);
   const kept = await placementShardsOf(options);
@@ -136,8 +135,8 @@ test('deployment - the first node with a conductor or a cell decides how many co
   // Where the number is lost there are as many as have journals.
   const manager = await bus.connection.jetstreamManager();
   await manager.streams.delete(`KV_${options.subjects.deployment}`);
-  assert.is(await settleConductorShards(options, undefined), 3);
-  const other = (await failureOf(() => settleConductorShards(options, 4))) as CellwrightError;
+  assert.is(await settleShards('conductor', options, undefined), 3);
+  const other = (await failureOf(() => settleShards('conductor', options, 4))) as CellwrightError;
   assert.is(other.code, 'other-shards');
 });
 
@@ -150,8 +149,8 @@ test('deployment - while JetStream is not ready nothing is taken for decided', a
   const jetstream = () => ({ views: { kv: () => Promise.reject(notReady) } });
   const unready = { ...options, bus: { ...bus, connection: { jetstream } } as unknown as NatsBus };
   for (const ask of [
-    () => settlePlacementShards(unready, undefined),
-    () => settleConductorShards(unready, 2),
+    () => settleShards('placement', unready, undefined),
+    () => settleShards('conductor', unready, 2),
     () => placementShardsOf(unready),
   ]) {
     const refusal = (await failureOf(ask)) as CellwrightError;
@@ -166,9 +165,9 @@ test('deployment - where nobody answers for JetStream no number is guessed, and 
   const options = { bus: other, subjects: subjectsOf('d') };
   try {
     for (const ask of [
-      () => settlePlacementShards(options, undefined),
-      () => settlePlacementShards(options, 4),
-      () => settleConductorShards(options, 2),
+      () => settleShards('placement', options, undefined),
+      () => settleShards('placement', options, 4),
+      () => settleShards('conductor', options, 2),
       () => placementShardsOf(options),
       () => isDeployed(options),
     ]) {
@@ -181,9 +180,9 @@ test('deployment - where nobody answers for JetStream no number is guessed, and 
     const node = await startNode({ ...common, prefix: 'd', placementShards: 3, conductorShards: 2 });
     try {
       assert.is(await placementShardsOf(options), 3);
-      assert.is(await settlePlacementShards(options, undefined), 3);
-      assert.is(await settleConductorShards(options, undefined), 2);
-      assert.is((await failureOf(() => settlePlacementShards(options, 5))).code, 'other-shards');
+      assert.is(await settleShards('placement', options, undefined), 3);
+      assert.is(await settleShards('conductor', options, undefined), 2);
+      assert.is((await failureOf(() => settleShards('placement', options, 5))).code, 'other-shards');
       // Who has no journal, and names no number, goes by what is served.
       const scheduler = await startNode({ roles: ['scheduler'], nats: common.nats, prefix: 'd' });
       assert.is(scheduler.placementShards, 3);
@@ -213,9 +212,9 @@ test('deployment - behind a leaf node with a JetStream of its own, where nothing
     // Until the leaf node has its link.
     while (served === null) served = await shardsServed('placement', asked);
     const options = { bus: behind, subjects };
-    assert.is((await failureOf(() => settlePlacementShards(options, 4))).code, 'other-shards');
-    assert.is(await settlePlacementShards(options, undefined), 3);
-    assert.is(await settleConductorShards(options, undefined), 2);
+    assert.is((await failureOf(() => settleShards('placement', options, 4))).code, 'other-shards');
+    assert.is(await settleShards('placement', options, undefined), 3);
+    assert.is(await settleShards('conductor', options, undefined), 2);
   } finally {
     await node.stop();
     await behind.close();
@@ -327,11 +326,11 @@ test('deployment - where an account is not to have JetStream a number that is na
   const other = await connectNats({ servers: shared.url, name: 'deployment', user: 'without', pass: 'secret' });
   const options = { bus: other, subjects: subjectsOf('d') };
   try {
-    assert.is(await settlePlacementShards(options, 4), 4);
-    assert.is(await settleConductorShards(options, 2), 2);
+    assert.is(await settleShards('placement', options, 4), 4);
+    assert.is(await settleShards('conductor', options, 2), 2);
     assert.is(await placementShardsStanding(options, 4), 4);
     assert.is(await isDeployed(options), false);
-    for (const ask of [() => settlePlacementShards(options, undefined), () => placementShardsOf(options)]) {
+    for (const ask of [() => settleShards('placement', options, undefined), () => placementShardsOf(options)]) {
       const refusal = (await failureOf(ask)) as CellwrightError;
       assert.equal([refusal.code, refusal.retryable], ['no-jetstream', false]);
     }
@@ -346,7 +345,7 @@ test('deployment - a record that this program does not read is refused, not gues
   const bucket = await bus.connection.jetstream().views.kv(options.subjects.deployment);
   for (const text of ['{"v":2,"shards":4}', '{"v":1,"shards":0}', '{"v":1}', 'none']) {
     await bucket.put('placement', new TextEncoder().encode(text));
-    for (const read of [() => placementShardsOf(options), () => settlePlacementShards(options, undefined)]) {
+    for (const read of [() => placementShardsOf(options), () => settleShards('placement', options, undefined)]) {
       const { code, message } = await failureOf(read);
       assert.is(code, 'malformed', text);
       assert.match(
@@ -356,7 +355,11 @@ test('deployment - a record that this program does not read is refused, not gues
     }
   }
   await bucket.delete('placement');
-  assert.is((await failureOf(() => settlePlacementShards(options, undefined))).code, 'malformed', 'nor decided anew');
+  assert.is(
+    (await failureOf(() => settleShards('placement', options, undefined))).code,
+    'malformed',
+    'nor decided anew',
+  );
 });
 
 test('deployment - a prefix that makes the names of another one is refused, unless an operator wrote the record', async () => {
@@ -436,7 +439,7 @@ test('deployment - a Placement API that comes before its deployment waits for it
 
 test('deployment - the Placement API serves as many shards as there are, and is refused with another number', async () => {
   const { prefix, options } = deployment();
-  await settlePlacementShards(options, 2);
+  await settleShards('placement', options, 2);
   const start = (placementShards?: number) =>
     startPlacementApi({
       host: '127.0.0.1',
