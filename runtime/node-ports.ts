@@ -19,6 +19,7 @@ import { memoryJournals } from './journal/memory.ts';
 import { guardedJournal } from './journal/own-journal.ts';
 import { type NatsServer, startNatsServer } from './nats-server/server.ts';
 import type { NodeOptions } from './node-options.ts';
+import { faultInMade } from './objects.ts';
 import { jetStreamLeases } from './ownership/jetstream.ts';
 import type { Leases } from './ownership/leases.ts';
 import { guardedLeases } from './ownership/own-leases.ts';
@@ -139,10 +140,8 @@ const JOURNAL_METHODS = ['open', 'append', 'beginSnapshot', 'close'] as const sa
 function checkedJournal<R>(made: Journal<R>, owner: Address, clock: Clock): Journal<R> {
   const bad = (what: string) =>
     new CellwrightError('bad-option', `the journal of '${owner}' ${what}`, { field: 'journals' });
-  if (typeof made !== 'object' || made === null) throw bad('is no object');
-  if (typeof (made as { then?: unknown }).then === 'function') throw bad('is a promise: it must be made at once');
-  const lacking = JOURNAL_METHODS.find((method) => typeof made[method] !== 'function');
-  if (lacking !== undefined) throw bad(`lacks the method '${lacking}'`);
+  const fault = faultInMade(made, JOURNAL_METHODS);
+  if (fault !== null) throw bad(fault);
   return guardedJournal(made, owner, clock);
 }
 

@@ -12,6 +12,7 @@ import type { Candidate, Weigher } from '../actors/scheduler/weighers/weigher.ts
 import type { Allocation } from '../machines/instance-build.ts';
 import type { Clock } from './clock.ts';
 import { CellwrightError, messageOf } from './errors.ts';
+import { isPromise } from './objects.ts';
 import type { Rule } from './option-fields.ts';
 
 export interface OwnFault {
@@ -179,10 +180,6 @@ function frozen(given: unknown): unknown {
 
 function isNumber(said: unknown): boolean {
   return typeof said === 'number' && !Number.isNaN(said);
-}
-
-function isPromise(said: unknown): said is PromiseLike<unknown> {
-  return typeof (said as { then?: unknown } | null | undefined)?.then === 'function';
 }
 
 /** How long nothing more is said of the same method, ms: it is asked for every host. */

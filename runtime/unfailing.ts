@@ -1,5 +1,7 @@
 // Telling somebody whose code may be anybody's.
 
+import { isPromise } from './objects.ts';
+
 /**
  * Tells somebody who may fail at once or by and by: that ends nothing.
  * @param failed Told of it, and must not fail. Default: there is nobody left to tell of that.
@@ -17,8 +19,7 @@ export function unfailing<Said extends readonly unknown[]>(
   };
 }
 
-/** Tells when what somebody's code returned fails by and by: a promise of any make, of which `instanceof` knows one only. */
+/** Tells when what somebody's code returned fails by and by. */
 export function heedFailure(returned: unknown, failed: (error: unknown) => void): void {
-  const { then } = (returned ?? {}) as Partial<PromiseLike<unknown>>;
-  if (typeof then === 'function') Promise.resolve(returned).catch(failed);
+  if (isPromise(returned)) Promise.resolve(returned).catch(failed);
 }

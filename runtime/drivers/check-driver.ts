@@ -1,6 +1,7 @@
 // Checks what the option `driver` made, before anything is asked of it.
 
 import { CellwrightError, messageOf } from '../errors.ts';
+import { faultInMade } from '../objects.ts';
 import type { Driver } from './driver.ts';
 
 const METHODS = ['build', 'destroy', 'list', 'inventory', 'capabilities', 'close'] as const satisfies (keyof Driver)[];
@@ -28,12 +29,10 @@ export function checkedDriver(
   return made as Driver;
 }
 
-/** What is wrong with a driver that was made, or null. It may run code of its own to say what it has. */
+/** What is wrong with a driver that was made, or null. */
 function faultOf(made: unknown): string | null {
-  if (typeof made !== 'object' || made === null) return 'is no object';
-  if (typeof (made as { then?: unknown }).then === 'function') return 'is a promise: it must be made at once';
-  const lacking = METHODS.find((method) => typeof (made as Partial<Driver>)[method] !== 'function');
-  if (lacking !== undefined) return `lacks the method '${lacking}'`;
+  const fault = faultInMade(made, METHODS);
+  if (fault !== null) return fault;
   const { metrics } = made as { metrics?: unknown };
   return metrics !== undefined && typeof metrics !== 'function' ? "has 'metrics', which must be a method" : null;
 }
