@@ -13,7 +13,7 @@ import { MAX_MINOR, minorOf, VERSION_HEADER } from './microversion.ts';
 import { notFound, Problem } from './problem.ts';
 import { problemBody } from './problem-body.ts';
 import { Query } from './query.ts';
-import { type Method, ROUTES, type Route } from './routes.ts';
+import { ROUTES, type Route } from './routes.ts';
 import { type Authenticate, authorize } from './tokens.ts';
 
 /** The largest body that is read, bytes. */
@@ -160,7 +160,7 @@ async function handle(exchange: Exchange, route: Route, options: ServerOptions):
   const minor = agree(exchange);
   checkContentType(exchange);
   if (minor < route.since) throw new Problem(route.absentStatus, '');
-  if (takesJson(route, context, minor)) requireJson(context);
+  if (takesJson(route, minor)) requireJson(context);
   if (route.givesJson && qualityOf(accept, JSON_TYPE) === 0) throw new Problem(406, `Only ${JSON_TYPE} is provided`);
   const { searchParams, search } = new URL(context.req.url);
   authorize(principal, route, searchParams.getAll('project_id').at(-1));
@@ -171,10 +171,8 @@ async function handle(exchange: Exchange, route: Route, options: ServerOptions):
 }
 
 /** A resource class is given a name in a body before 1.7, and without one since. */
-function takesJson(route: Route, context: Context, minor: number): boolean {
-  const renames = route.action === 'placement:resource_classes:update' && minor < 7;
-  return route.takesJson || (renames && context.req.method === ('PUT' satisfies Method));
-}
+const takesJson = (route: Route, minor: number): boolean =>
+  route.takesJson || (route.action === 'placement:resource_classes:update' && minor < 7);
 
 function requireJson(context: Context): void {
   const type = contentTypeOf(context);
