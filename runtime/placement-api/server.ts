@@ -28,8 +28,8 @@ export interface ServerOptions {
   readonly port: number;
   readonly authority: Authority;
   readonly authenticate: Authenticate;
-  /** Origins that browsers may ask from; default none. */
-  readonly allowedOrigins?: readonly string[];
+  /** Origins that browsers may ask from. */
+  readonly allowedOrigins: readonly string[];
   now(): number;
   onError(error: unknown, what: string): void;
 }
@@ -256,7 +256,7 @@ function problemResponse(problem: Problem, exchange: Exchange): Response {
 }
 
 /** Answers a browser that asks, before it asks, whether a page of an allowed origin may; null: it is no such question. */
-function preflight({ req }: Context, { allowedOrigins = [] }: ServerOptions): Response | null {
+function preflight({ req }: Context, { allowedOrigins }: ServerOptions): Response | null {
   const origin = req.header('origin');
   const method = req.header('access-control-request-method');
   if (req.method !== 'OPTIONS' || method === undefined || origin === undefined) return null;
@@ -271,7 +271,7 @@ function preflight({ req }: Context, { allowedOrigins = [] }: ServerOptions): Re
 }
 
 /** Lets pages of the allowed origins read answers. */
-function crossOrigin(answer: Response, { context }: Exchange, { allowedOrigins = [] }: ServerOptions): Response {
+function crossOrigin(answer: Response, { context }: Exchange, { allowedOrigins }: ServerOptions): Response {
   const origin = context.req.header('origin');
   if (origin === undefined || !allowedOrigins.includes(origin)) return answer;
   answer.headers.set('access-control-allow-origin', origin);

@@ -66,8 +66,7 @@ export async function startPlacementApi(options: PlacementApiOptions): Promise<P
   const onError = (error: unknown, what: string) => logger.warn({ what, error: messageOf(error) }, messageOf(error));
   const name = `placement-api-${randomBytes(6).toString('hex')}`;
   const { bus, node, shards } = await placementOf(options, { clock, logger, name, onError });
-  const prefix = options.prefix;
-  const subjects = subjectsOf(prefix);
+  const subjects = subjectsOf(options.prefix);
   const outbox = outboxOf({ bus, clock, subjects, events: false, onError });
   const timeoutMs = options.timeoutMs ?? DEFAULT_TIMEOUT_MS;
   const closed = () => new CellwrightError('closed', 'the Placement API is stopping', { retryable: true });
