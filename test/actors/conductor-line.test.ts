@@ -19,7 +19,7 @@ import {
   unhurried,
 } from '../support/conductor-waiting.ts';
 import { selectionAt } from '../support/machine-paths.ts';
-import { bench, replayed, restored, type Sent, sentOf } from '../support/turn.ts';
+import { bench, replayed, restored, type Sent, sentOf, viewOf } from '../support/turn.ts';
 import { PATIENCE } from '../support/waiting.ts';
 
 const test = suite('conductor - line');

@@ -17,9 +17,8 @@ import {
   REQUESTED_MS,
   remove,
   selectedFor,
-  viewOf,
 } from '../support/conductor-desk.ts';
-import { bench, sentOf, type Turned, told } from '../support/turn.ts';
+import { bench, sentOf, type Turned, told, viewOf } from '../support/turn.ts';
 
 const test = suite('conductor');
 

@@ -3,8 +3,8 @@
 import * as assert from 'uvu/assert';
 import { type CellOptions, cell } from '../../actors/cell/cell.ts';
 import { viewOfHost } from '../../actors/cell/hosts.ts';
-import { OPTIONS, startOf, up } from './cells.ts';
-import { bench, replayed, restored, sentOf } from './turn.ts';
+import { OPTIONS, ofAttempt, startOf, up } from './cells.ts';
+import { bench, replayed, restored, viewOf } from './turn.ts';
 
 export function desk(hosts: readonly string[] = ['h1', 'h2', 'h3', 'h4', 'h5'], options: Partial<CellOptions> = {}) {
   const actor = cell({ ...OPTIONS, ...options });
@@ -13,7 +13,6 @@ export function desk(hosts: readonly string[] = ['h1', 'h2', 'h3', 'h4', 'h5'], 
 
   const start = (instance: string, host: string, alternates: readonly string[] = []) =>
     on.tell(startOf(instance, alternates, host), 'conductor/0');
-  const ofAttempt = (instance: string, attempt: number, host: string) => ({ host, instance, attempt });
   let failures = 0;
   const stateOf = (host: string) => viewOfHost(on.state.hosts.get(host) as never).state;
   return {
@@ -43,10 +42,7 @@ export function desk(hosts: readonly string[] = ['h1', 'h2', 'h3', 'h4', 'h5'], 
     fence: (host: string) => on.tell({ type: 'fence-host', ask: 1, host }, 'gateway/operator'),
     hostOf: (host: string) => viewOfHost(on.state.hosts.get(host) as never),
     stateOf,
-    view(instance: string) {
-      const [shown] = sentOf(on.tell({ type: 'show', ask: 1, instance }), 'shown');
-      return shown?.message.view ?? null;
-    },
+    view: (instance: string) => viewOf(on, instance),
     survives() {
       assert.equal(replayed(actor, on.entries), on.stored());
       assert.equal(restored(actor, on.stored()), on.stored());

@@ -6,7 +6,7 @@ import type { CellMessage, Start } from '../../actors/messages/cell.ts';
 import type { ComputeBuild } from '../../actors/messages/compute.ts';
 import type { Refusal } from '../../actors/messages/placement.ts';
 import { selectionAt } from './machine-paths.ts';
-import { bench, sentOf, type Turned } from './turn.ts';
+import { bench, sentOf, type Turned, viewOf as viewOfInstance } from './turn.ts';
 
 export const OPTIONS = {
   cell: 'c1',
@@ -77,10 +77,7 @@ export function building(alternates?: readonly string[]): Desk {
   return on;
 }
 
-export function viewOf(on: Desk, instance = 'i1') {
-  const [shown] = sentOf(on.tell({ type: 'show', ask: 1, instance }), 'shown');
-  return shown?.message.view ?? null;
-}
+export const viewOf = (on: Desk) => viewOfInstance(on, 'i1');
 
 /** The order to build that a turn gave. */
 export function orderIn(turned: Turned<unknown>): ComputeBuild {

@@ -5,7 +5,7 @@ import { conductor } from '../../actors/conductor/conductor.ts';
 import type { AnyMessage } from '../../actors/messages/any.ts';
 import type { Build, ConductorMessage } from '../../actors/messages/conductor.ts';
 import { selectionAt } from './machine-paths.ts';
-import { bench, type Letter, type Sent, sentOf, type Turned } from './turn.ts';
+import { bench, type Letter, type Sent, type Turned } from './turn.ts';
 
 export const REQUESTED_MS = 60_000;
 export const actor = conductor({ shard: 0, requestedMs: REQUESTED_MS, patience: { firstMs: 1_000, mostMs: 4_000 } });
@@ -56,11 +56,6 @@ export function handedOver(on: Desk, request: string, count = 1): Turned<unknown
   const asked = on.tell(buildOf(request, count), 'gateway/g');
   const { message } = selectedFor(lastSelect(asked));
   return on.tell(message, 'scheduler/s');
-}
-
-export function viewOf(on: Desk, instance: string) {
-  const [shown] = sentOf(on.tell({ type: 'show', ask: 1, instance }), 'shown');
-  return shown?.message.view ?? null;
 }
 
 /** What a deployment in good health answers. */

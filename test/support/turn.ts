@@ -30,7 +30,7 @@ export interface Bench<State, Incoming extends Message, Recorded> {
   /** One turn over one message. */
   tell(message: Incoming | Wake, from?: Address): Turned<Recorded>;
   /** One turn over several messages. */
-  tellAll(letters: readonly { message: Incoming | Wake; from: Address }[]): Turned<Recorded>;
+  tellAll(letters: readonly Letter<Incoming | Wake>[]): Turned<Recorded>;
   recover(): Turned<Recorded>;
   /** Moves the time to each wake due within `ms`, in order, one turn each. */
   pass(ms: number): Turned<Recorded>[];
@@ -56,6 +56,12 @@ export function sentOf<Type extends AnyMessage['type']>(
   type: Type,
 ): { to: Address; message: Extract<AnyMessage, { type: Type }> }[] {
   return sent.filter(({ message }) => message.type === type) as never;
+}
+
+/** An instance as the actor on a bench shows it. */
+export function viewOf(on: { tell(show: Extract<AnyMessage, { type: 'show' }>): Turned<unknown> }, instance: string) {
+  const [shown] = sentOf(on.tell({ type: 'show', ask: 1, instance }), 'shown');
+  return shown?.message.view ?? null;
 }
 
 /** What was sent, in short: `build to compute/c1/h1`. */
