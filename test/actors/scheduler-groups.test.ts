@@ -10,7 +10,8 @@ import { groupKnownAt, toldMisfitOfGroup } from '../../actors/scheduler/group-ru
 import { noteShard } from '../../actors/scheduler/view/silence.ts';
 import { emptyView } from '../../actors/scheduler/view/view.ts';
 import { seededRandom } from '../../runtime/random.ts';
-import { inventoryOf, rootOf, type Scheduling, scheduling } from '../support/scheduling.ts';
+import { inventoryOf, rootOf } from '../support/placement-desk.ts';
+import { type Scheduling, scheduling } from '../support/scheduling.ts';
 
 const test = suite('instance groups in the scheduler');
 
@@ -180,7 +181,7 @@ const withDevices = (host: string, devices: number) => ({
     ...Array.from({ length: devices }, (_, at) => ({
       ...rootOf(`${host}-${at}`),
       parent: `p-${host}`,
-      inventories: { VGPU: inventoryOf(1) },
+      inventories: { VGPU: inventoryOf({ total: 1 }) },
     })),
   ],
 });

@@ -25,6 +25,10 @@ export function providerOf(id: string, told: Partial<ProviderSpec> = {}): Provid
   return { id, name: id, parent: null, inventories: {}, traits: [], aggregates: [], ...told };
 }
 
+/** The root provider of a host that schedulers choose. */
+export const rootOf = (host: string, vcpu = 8): ProviderSpec =>
+  providerOf(`p-${host}`, { name: host, inventories: { VCPU: inventoryOf({ total: vcpu }) } });
+
 /** A host with 8 VCPU and two devices of 4 GPUs. */
 export function hostTree(id: string, told: Partial<ProviderSpec> = {}): ProviderSpec[] {
   const device = (name: string) =>

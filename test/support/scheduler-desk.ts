@@ -1,11 +1,12 @@
 // A scheduler at a desk, with a placement shard and cells that answer it.
 
 import * as assert from 'uvu/assert';
-import type { Inventory, PlacementMessage, ProviderSpec, ProvidersChanged } from '../../actors/messages/placement.ts';
+import type { PlacementMessage, ProviderSpec, ProvidersChanged } from '../../actors/messages/placement.ts';
 import type { HostState, SchedulerMessage, Select } from '../../actors/messages/scheduler.ts';
 import { placement } from '../../actors/placement/placement.ts';
 import { UNHEARD_FOR_WARM_UPS } from '../../actors/scheduler/following.ts';
 import { scheduler } from '../../actors/scheduler/scheduler.ts';
+import { claimOf, inventoryOf, providerOf, rootOf } from './placement-desk.ts';
 import { selectFor } from './schedulers.ts';
 import { bench, type Sent, sentOf, type Turned } from './turn.ts';
 
@@ -25,20 +26,16 @@ export interface HostPlan {
   readonly traits?: readonly string[];
 }
 
-const inventory = (total: number): Inventory => {
-  return { total, reserved: 0, min_unit: 1, max_unit: 1_000, step_size: 1, allocation_ratio: 1 };
-};
-
 export const treeOf = ({ host, vcpu = 8, devices = 0, traits = [] }: HostPlan): ProviderSpec[] => [
-  { id: `p-${host}`, name: host, parent: null, inventories: { VCPU: inventory(vcpu) }, traits: [], aggregates: [] },
-  ...Array.from({ length: devices }, (_, at) => ({
-    id: `p-${host}-d${at}`,
-    name: `${host}-d${at}`,
-    parent: `p-${host}`,
-    inventories: { PGPU: inventory(100) },
-    traits: traits.slice(at, at + 1),
-    aggregates: [],
-  })),
+  rootOf(host, vcpu),
+  ...Array.from({ length: devices }, (_, at) =>
+    providerOf(`p-${host}-d${at}`, {
+      name: `${host}-d${at}`,
+      parent: `p-${host}`,
+      inventories: { PGPU: inventoryOf({ total: 100 }) },
+      traits: traits.slice(at, at + 1),
+    }),
+  ),
 ];
 
 export const hostsIn = (cell: string, ...hosts: string[]): HostPlan[] => hosts.map((host) => ({ cell, host }));
@@ -128,16 +125,7 @@ export function choose({ hear, deliver }: Rig, asked: Select) {
 
 /** Somebody else takes VCPU of a host, and the scheduler does not hear of it. */
 export function takeUnheard({ shard }: Rig, host: string, vcpu: number, consumer = `rival-on-${host}`): void {
-  const resources = { VCPU: vcpu };
-  const turned = shard.tell({
-    type: 'claim',
-    consumer,
-    attempt: 1,
-    spec: { groups: [{ name: '', resources }], groupPolicy: 'none' },
-    allocations: [{ provider: `p-${host}`, group: '', resources }],
-    keep: [],
-    expiresAt: 100_000_000,
-  });
+  const turned = shard.tell(claimOf(consumer, { host: `p-${host}`, vcpu, expiresAt: 100_000_000 }));
   assert.is(sentOf(turned, 'claim-granted').length, 1);
 }
 

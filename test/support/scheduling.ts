@@ -2,7 +2,7 @@
 // arrive. Letters of one sender to one receiver keep their order; between different ones anything may overtake.
 
 import type { RequestSpec } from '../../actors/messages/common.ts';
-import type { Inventory, PlacementMessage, ProviderSpec } from '../../actors/messages/placement.ts';
+import type { PlacementMessage, ProviderSpec } from '../../actors/messages/placement.ts';
 import type { HostState, SchedulerMessage, Select } from '../../actors/messages/scheduler.ts';
 import { placement } from '../../actors/placement/placement.ts';
 import { placementAddress } from '../../actors/routing.ts';
@@ -10,6 +10,7 @@ import { OUTWAITS_MS } from '../../actors/scheduler/rivals.ts';
 import { scheduler } from '../../actors/scheduler/scheduler.ts';
 import type { Selection } from '../../machines/instance-build.ts';
 import type { Random } from '../../runtime/random.ts';
+import { rootOf } from './placement-desk.ts';
 import { bench, type Sent } from './turn.ts';
 
 const WARM_UP_MS = 2_500;
@@ -20,15 +21,6 @@ export interface HostPlan {
   readonly host: string;
   /** Default: a root with 8 VCPU. */
   readonly tree?: readonly ProviderSpec[];
-}
-
-export const inventoryOf = (total: number): Inventory => {
-  return { total, reserved: 0, min_unit: 1, max_unit: 1_000, step_size: 1, allocation_ratio: 1 };
-};
-
-export function rootOf(host: string, vcpu = 8): ProviderSpec {
-  const inventories = { VCPU: inventoryOf(vcpu) };
-  return { id: `p-${host}`, name: host, parent: null, inventories, traits: [], aggregates: [] };
 }
 
 /** What the askers were told of a request. */

@@ -2,22 +2,14 @@
 
 import * as assert from 'uvu/assert';
 import type { AnyMessage } from '../../actors/messages/any.ts';
-import type { Inventory } from '../../actors/messages/placement.ts';
 import type { ApiOutcome } from '../../actors/messages/placement-api.ts';
 import type { TransactionMessage } from '../../actors/messages/transactions.ts';
 import { placement } from '../../actors/placement/placement.ts';
 import { checkHolding } from './holding-scan.ts';
+import { inventoryOf, providerOf, put } from './placement-desk.ts';
 import { bench, replayed, restored, type Sent } from './turn.ts';
 
 export const SHARDS = 3;
-const inventory: Inventory = {
-  total: 4,
-  reserved: 0,
-  min_unit: 1,
-  max_unit: 1_000,
-  step_size: 1,
-  allocation_ratio: 1,
-};
 const actors = Array.from({ length: SHARDS }, (_, shard) => placement({ shard, rememberDeletedMs: 120_000 }));
 export const hostOf = (shard: number) => `host-${shard}`;
 export const CALLER = 'gateway/caller';
@@ -28,9 +20,8 @@ export type Desk = ReturnType<typeof bench<ReturnType<(typeof actors)[0]['init']
 export function rig() {
   const shards = actors.map((actor, shard) => {
     const desk = bench(actor) as unknown as Desk;
-    const id = hostOf(shard);
-    const provider = { id, name: id, parent: null, inventories: { VCPU: inventory }, traits: [], aggregates: [] };
-    desk.tell({ type: 'put-tree', ask: 1, providers: [provider] } as never);
+    const provider = providerOf(hostOf(shard), { inventories: { VCPU: inventoryOf({ total: 4 }) } });
+    desk.tell(put([provider]) as never);
     return desk;
   });
   let underWay: (Sent & { from: string })[] = [];

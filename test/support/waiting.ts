@@ -1,9 +1,10 @@
 // A scheduler and a placement shard whose hosts are full at first, so that requests wait.
 
-import type { PlacementMessage, ProviderSpec, ProvidersChanged } from '../../actors/messages/placement.ts';
+import type { PlacementMessage, ProvidersChanged } from '../../actors/messages/placement.ts';
 import type { SchedulerMessage, Select } from '../../actors/messages/scheduler.ts';
 import { placement } from '../../actors/placement/placement.ts';
 import { scheduler } from '../../actors/scheduler/scheduler.ts';
+import { claimOf, put, rootOf } from './placement-desk.ts';
 import { bench, type Sent, sentOf } from './turn.ts';
 
 export const WARM_UP_MS = 2_500;
@@ -69,16 +70,7 @@ export function comingUp(...hosts: string[]) {
   }
 
   function take(host: string, consumer: string, vcpu: number): void {
-    const resources = { VCPU: vcpu };
-    const claim: PlacementMessage = {
-      type: 'claim',
-      consumer,
-      attempt: 1,
-      spec: { groups: [{ name: '', resources }], groupPolicy: 'none' },
-      allocations: [{ provider: `p-${host}`, group: '', resources }],
-      keep: [],
-      expiresAt: FOREVER,
-    };
+    const claim = claimOf(consumer, { host: `p-${host}`, vcpu, expiresAt: FOREVER });
     for (const { message } of sentOf(shard.tell(claim), 'providers-changed'))
       hear(message as ProvidersChanged, 'placement/0');
   }
@@ -97,12 +89,8 @@ export function comingUp(...hosts: string[]) {
     pass(5_000);
   }
 
-  const inventory = { total: 8, reserved: 0, min_unit: 1, max_unit: 8, step_size: 1, allocation_ratio: 1 };
   for (const host of hosts) {
-    const tree: ProviderSpec[] = [
-      { id: `p-${host}`, name: host, parent: null, inventories: { VCPU: inventory }, traits: [], aggregates: [] },
-    ];
-    for (const answer of shard.tell({ type: 'put-tree', ask: 1, providers: tree }).sent) toScheduler(answer);
+    for (const answer of shard.tell(put([rootOf(host)])).sent) toScheduler(answer);
     take(host, `rival-${host}`, 8);
   }
 
