@@ -14,7 +14,7 @@ import { DEFAULT_WEIGHERS } from '../../actors/scheduler/weighers/defaults.ts';
 import { instanceBuild } from '../../machines/instance-build.ts';
 import { begin, step } from '../../machines/step.ts';
 import { type Random, seededRandom } from '../../runtime/random.ts';
-import { aStep, type Limits, manyRequests, manySteps } from './limits.ts';
+import { aStep, type Limits, manyRequests, manySteps, perSecond } from './limits.ts';
 import { resourcesOf } from './load.ts';
 import { progress, quantile, type Report } from './report.ts';
 
@@ -30,12 +30,6 @@ export const silentTurn: Turn<unknown> = {
 
 export const spec = { groups: [{ name: '', resources: { VCPU: 1, MEMORY_MB: 512 } }], groupPolicy: 'none' as const };
 
-function perSecond(times: number, once: (n: number) => void): number {
-  const begun = performance.now();
-  for (let n = 0; n < times; n += 1) once(n);
-  return (times / (performance.now() - begun)) * 1_000;
-}
-
 export function stepOfMachine(limits: Limits, report: Report): void {
   progress('steps of a machine');
   const selection = { cell: 'c1', host: 'h1', provider: 'p1', allocations: [] };
@@ -45,7 +39,7 @@ export function stepOfMachine(limits: Limits, report: Report): void {
   report({ name: 'one step of a build machine', value, unit: 'a second', beside: manySteps(limits) });
 }
 
-function inventory(total: number) {
+export function inventory(total: number) {
   return { total, reserved: 0, min_unit: 1, max_unit: total, step_size: 1, allocation_ratio: 1 };
 }
 

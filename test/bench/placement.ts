@@ -12,8 +12,8 @@ import { startPlacementApi } from '../../runtime/placement-api/start.ts';
 import { subjectsOf } from '../../runtime/subjects.ts';
 import { systemClock } from '../../runtime/system-clock.ts';
 import { bareHttp, type HttpClient, httpClient, servedByProcess } from './http.ts';
-import { aRequest, bareRequests, type Limits, manyRequests, rate } from './limits.ts';
-import { claimsInActor, silentTurn } from './parts.ts';
+import { aRequest, bareRequests, type Limits, manyRequests, perSecond, rate } from './limits.ts';
+import { claimsInActor, inventory, silentTurn } from './parts.ts';
 import { progress, quantile, type Report } from './report.ts';
 
 const HOSTS = [1_000, 10_000, 100_000];
@@ -27,10 +27,6 @@ const HTTP_CLIENTS = 32;
 const CHILDREN = 6;
 const QUERY = '/allocation_candidates?resources=VCPU:1,MEMORY_MB:512,DISK_GB:10&limit=10';
 const NESTED_QUERY = `${QUERY}&resources1=VGPU:1`;
-
-function inventory(total: number) {
-  return { total, reserved: 0, min_unit: 1, max_unit: total, step_size: 1, allocation_ratio: 1 };
-}
 
 const AMPLE = { VCPU: inventory(1_000_000), MEMORY_MB: inventory(1_000_000_000), DISK_GB: inventory(1_000_000_000) };
 
@@ -67,10 +63,7 @@ function inActor(limits: Limits, report: Report): void {
     [1, 'on one hot provider'],
   ] as const) {
     const { tell } = actorWith(hosts, false);
-    const begun = performance.now();
-    const times = 100_000;
-    for (let n = 0; n < times; n += 1) tell(claim(`c${n}`, `h${n % hosts}`));
-    const value = (times / (performance.now() - begun)) * 1_000;
+    const value = perSecond(100_000, (n) => tell(claim(`c${n}`, `h${n % hosts}`)));
     const beside = manyRequests(limits);
     report({ name: `API claims decided in the actor, ${name}`, value, unit: 'a second', beside });
   }
