@@ -30,8 +30,6 @@ export interface AuditOptions {
   readonly pauseMs?: number;
   /** How long something may be owed before it is told, ms; default 10 minutes. */
   readonly overdueMs?: number;
-  /** How long a build may be past its deadline before it is told, ms; default a minute. */
-  readonly graceMs?: number;
   readonly signal?: AbortSignal;
 }
 
@@ -47,7 +45,7 @@ export interface AuditResult {
 }
 
 const WHAT = 'the audit';
-const DEFAULTS = { pauseMs: 5_000, overdueMs: 600_000, graceMs: 60_000 } as const;
+const DEFAULTS = { pauseMs: 5_000, overdueMs: 600_000 } as const;
 /** What is destroyed in one round is given back in the next. */
 const MAX_ROUNDS = 4;
 /** Of how many findings it may be uncertain in one round whether they may be mended. */
@@ -92,14 +90,13 @@ const subjectOf = (repair: Repair): string => (repair.type === 'release' ? repai
 
 /** Looks, and if anything does not add up or was not there, looks again: what is found twice counts. */
 async function confirmed(options: AuditOptions): Promise<{ compared: Compared; look: Look }> {
-  const { clock, signal, pauseMs = DEFAULTS.pauseMs, ...rest } = options;
-  const limits = { overdueMs: rest.overdueMs ?? DEFAULTS.overdueMs, graceMs: rest.graceMs ?? DEFAULTS.graceMs };
+  const { clock, signal, pauseMs = DEFAULTS.pauseMs, overdueMs = DEFAULTS.overdueMs } = options;
   const first = await lookAround(options);
-  const seen = compare(first, limits);
+  const seen = compare(first, overdueMs);
   if (seen.findings.length === 0 && seen.unknown.length === 0) return { compared: seen, look: first };
   await limitOf(clock, pauseMs, WHAT, signal).over;
   const look = await lookAround(options);
-  const again = compare(look, limits);
+  const again = compare(look, overdueMs);
   const keys = new Set(seen.findings.map(keyOf));
   const findings = again.findings.filter((finding) => keys.has(keyOf(finding)));
   return { compared: { findings, unknown: again.unknown }, look };

@@ -13,28 +13,22 @@ import { runningDifferences } from './running.ts';
 import { isCompleteIn, unknownIn } from './unknown.ts';
 import { overdue, stuck } from './waiting.ts';
 
-export interface CompareOptions {
-  /** How long something may be owed before it is told, ms. */
-  readonly overdueMs: number;
-  /** How long a build may be past its deadline before it is told, ms. */
-  readonly graceMs: number;
-}
-
 export interface Compared {
   readonly findings: readonly Finding[];
   /** What could not be looked at, and so is not known, for people. */
   readonly unknown: readonly string[];
 }
 
-export function compare(look: Look, options: CompareOptions): Compared {
+/** @param overdueMs How long something may be owed before it is told. */
+export function compare(look: Look, overdueMs: number): Compared {
   const accounts = accountsOf(look);
   const differences = [...placementDifferences(look, accounts), ...hostDifferences(look, accounts)];
   return {
     findings: [
       ...differences.map((difference) => findingOf(difference, look, accounts)),
       ...disagreements(look),
-      ...stuck(look, options.graceMs),
-      ...overdue(look, options.overdueMs),
+      ...stuck(look),
+      ...overdue(look, overdueMs),
     ],
     unknown: unknownIn(look),
   };

@@ -6,10 +6,13 @@ import type { Finding } from './finding.ts';
 import type { CellLook, Look } from './look.ts';
 import { fenceCommand } from './unknown.ts';
 
-export function stuck({ at, cells, conducted }: Look, graceMs: number): Finding[] {
+/** How long a build may be past its deadline before it is told, ms. */
+const GRACE_MS = 60_000;
+
+export function stuck({ at, cells, conducted }: Look): Finding[] {
   const findings: Finding[] = [];
   const tell = ({ instance, state, deadlineAt, attempt }: InstanceView, who: string, cell?: string) => {
-    if (deadlineAt === undefined || deadlineAt + graceMs >= at) return;
+    if (deadlineAt === undefined || deadlineAt + GRACE_MS >= at) return;
     const what = `'${instance}' is ${state} since before its deadline, which was ${ago(at - deadlineAt)} ago`;
     const whose = `${who}: it ends what is past its deadline, and has not`;
     findings.push({ kind: 'stuck', what, whose, instance, attempts: [attempt ?? 0], cell, repairs: [] });

@@ -114,7 +114,7 @@ test('audit - a shard of the super conductor that is silent is named, and the ot
   };
   const look = await lookAround({ asking, client, clock: virtualClock(), cells: [] } as unknown as LookOptions);
   assert.is(look.conducted, null);
-  const { findings, unknown } = compare(look, { overdueMs: 1, graceMs: 1 });
+  const { findings, unknown } = compare(look, 1);
   assert.equal(findings, []);
   assert.equal(unknown, ["'conductor/1' does not answer: which requests there are is not known"]);
 });

@@ -10,7 +10,7 @@ import type { FindingKind, Repair } from '../../runtime/audit/finding.ts';
 import type { Look } from '../../runtime/audit/look.ts';
 
 export const NOW = 10_000_000;
-const LIMITS = { overdueMs: 600_000, graceMs: 60_000 };
+const OVERDUE_MS = 600_000;
 
 export interface Doctored {
   providers: ProviderState[];
@@ -151,7 +151,7 @@ function lookOf({ providers, steady, consumers, conducted, cells, driven, silent
 export function seen(doctor: (doctored: Doctored) => void = () => {}) {
   const doctored = sound();
   doctor(doctored);
-  return compare(lookOf(doctored), LIMITS);
+  return compare(lookOf(doctored), OVERDUE_MS);
 }
 
 /** The one thing that is found after a change, of this kind and in these words. */
