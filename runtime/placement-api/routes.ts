@@ -53,38 +53,17 @@ export interface Route {
   readonly givesJson: boolean;
 }
 
-interface Traits {
-  since?: number;
-  absentStatus?: 405;
-  ofProject?: true;
-  takesJson?: boolean;
-  givesJson?: boolean;
-}
+type Traits = Partial<Omit<Route, 'handler' | 'action' | 'changes'>>;
+const USUAL = { since: 0, absentStatus: 404, ofProject: false } as const;
 
 function reads(handler: Handler, action: string, traits: Traits = {}): Route {
-  return {
-    handler,
-    action: `placement:${action}`,
-    since: traits.since ?? 0,
-    absentStatus: 404,
-    changes: false,
-    ofProject: traits.ofProject ?? false,
-    takesJson: false,
-    givesJson: traits.givesJson ?? true,
-  };
+  const does = { handler, action: `placement:${action}`, changes: false, takesJson: false, givesJson: true };
+  return { ...USUAL, ...does, ...traits };
 }
 
 function writes(handler: Handler, action: string, traits: Traits = {}): Route {
-  return {
-    handler,
-    action: `placement:${action}`,
-    since: traits.since ?? 0,
-    absentStatus: traits.absentStatus ?? 404,
-    changes: true,
-    ofProject: false,
-    takesJson: traits.takesJson ?? true,
-    givesJson: false,
-  };
+  const does = { handler, action: `placement:${action}`, changes: true, takesJson: true, givesJson: false };
+  return { ...USUAL, ...does, ...traits };
 }
 
 const bodiless = { takesJson: false } as const;
