@@ -12,7 +12,6 @@ import {
   type BuildSpec,
   cellNames,
   checkAnyArrives,
-  checkCount,
   checkUntil,
   type FleetHost,
   readTrace,
@@ -24,11 +23,6 @@ export interface AzureOptions {
   dir: string;
   /** How many cells the hosts are dealt to, 1 to 1000. */
   cells: number;
-  /**
-   * How many hosts of 64 VCPU and 512 GB there are, 1 to 100,000.
-   * Default: what the peak needs and an eighth more, so that nearly all fits but hosts have to be chosen well.
-   */
-  hosts?: number;
   /** Leaves out what arrives at this time or later, in milliseconds. Default: the whole trace, 300,000,000. */
   untilMs?: number;
   /** Decides the times inside periods and lifetime bins. */
@@ -39,6 +33,7 @@ const PERIOD_S = 300;
 const PERIOD_MS = PERIOD_S * 1000;
 const HOST_VCPU = 64;
 const HOST_MEMORY_MB = 512 * 1024;
+/** Nearly all fits then, but hosts have to be chosen well. */
 const HEADROOM = 1.125;
 
 /**
@@ -49,7 +44,6 @@ const HEADROOM = 1.125;
 export function azureWorkload(options: AzureOptions): Workload {
   const cells = cellNames(options.cells);
   checkUntil(options.untilMs);
-  if (options.hosts !== undefined) checkCount('hosts', options.hosts, 100_000);
 
   const { part, files } = azureFiles(options.dir);
   const flavors = readFlavors(files.flavors);
@@ -93,7 +87,7 @@ export function azureWorkload(options: AzureOptions): Workload {
   checkAnyArrives(requested, options.untilMs, files.arrivals);
   return {
     name: `azure-${part}`,
-    hosts: fleet(options.hosts ?? hosts, cells),
+    hosts: fleet(hosts, cells),
     arrivals: { [Symbol.iterator]: walk },
     requested,
     endMs,
