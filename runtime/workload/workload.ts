@@ -8,6 +8,7 @@ import { instanceNames } from '../../actors/routing.ts';
 import type { ProviderReport } from '../drivers/driver.ts';
 import { GPU_CLASS, modelTrait, WHOLE_GPU_MILLI } from '../drivers/gpus.ts';
 import { CellwrightError, MalformedError, messageOf } from '../errors.ts';
+import type { BuildRequest } from '../gateway/requests.ts';
 
 /** A host and the cell it stands in. */
 export interface FleetHost {
@@ -21,28 +22,8 @@ export interface FleetHost {
   failureRate?: number;
 }
 
-/**
- * What `cw.api.build` takes, without id and count. The fields at the top are the unnamed request group; each of
- * `groups` is granular: one provider of the tree satisfies all of it.
- */
-export interface BuildSpec {
-  resources?: Record<string, number>;
-  required?: string[];
-  anyOf?: string[][];
-  forbidden?: string[];
-  groups?: RequestGroup[];
-  /** `isolate`: no two groups on the same provider. Default: `none`. */
-  groupPolicy?: 'none' | 'isolate';
-}
-
-/** One granular group of a request. */
-export interface RequestGroup {
-  name: string;
-  resources: Record<string, number>;
-  required?: string[];
-  anyOf?: string[][];
-  forbidden?: string[];
-}
+/** What workloads say of what they ask for, beside how often. */
+export type BuildSpec = Pick<BuildRequest, 'resources' | 'required' | 'anyOf' | 'forbidden' | 'groups' | 'groupPolicy'>;
 
 /**
  * One request. All its instances have the same spec: a tenant's batch with several flavors is as many arrivals at

@@ -46,7 +46,7 @@ test('workload - generated: what is asked for at once fits the fleet, though not
     const { hosts, arrivals } = generatedWorkload({ seed });
     const gpus = hosts.reduce((sum, { tree }) => sum + (tree.children?.length ?? 0), 0);
     const changes = [...arrivals].flatMap(({ atMs, endAtMs, spec }) => {
-      const milli = (spec.groups ?? []).reduce((sum, { resources }) => sum + (resources.CUSTOM_GPU_MILLI ?? 0), 0);
+      const milli = (spec.groups ?? []).reduce((sum, { resources }) => sum + (resources?.CUSTOM_GPU_MILLI ?? 0), 0);
       return endAtMs.flatMap(
         (end = Number.POSITIVE_INFINITY) =>
           [

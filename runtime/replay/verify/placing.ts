@@ -5,11 +5,12 @@
 import { addAmounts } from '../../../actors/amounts.ts';
 import type { InstanceView } from '../../../actors/messages/gateway.ts';
 import type { ProviderState } from '../../../actors/messages/placement.ts';
-import type { BuildSpec, RequestGroup } from '../../workload/workload.ts';
+import type { BuildSpec } from '../../workload/workload.ts';
 import type { Census } from '../census.ts';
 import type { Fault } from './fault.ts';
 
 type Allocations = Census['consumers'][number]['held'][number]['allocations'];
+type RequestGroup = NonNullable<BuildSpec['groups']>[number];
 type Providers = ReadonlyMap<string, ProviderState>;
 
 /** The most faults that are told of one instance. */
@@ -46,7 +47,7 @@ function wrongHost(allocations: Allocations, { host }: InstanceView, providers: 
 
 function wrongGroups(spec: BuildSpec, allocations: Allocations, providers: Providers): string[] {
   const { groups = [], groupPolicy, ...unnamed } = spec;
-  const asked: RequestGroup[] = [{ ...unnamed, name: '', resources: unnamed.resources ?? {} }, ...groups];
+  const asked: RequestGroup[] = [{ ...unnamed, name: '' }, ...groups];
   const wrong: string[] = [];
   for (const group of asked) {
     const serving = allocations.filter((one) => one.group === group.name);
@@ -64,7 +65,7 @@ function wrongGroups(spec: BuildSpec, allocations: Allocations, providers: Provi
   return wrong;
 }
 
-function sameAmounts(asked: Readonly<Record<string, number>>, serving: Allocations): boolean {
+function sameAmounts(asked: Readonly<Record<string, number>> = {}, serving: Allocations): boolean {
   const given: Record<string, number> = {};
   for (const { resources } of serving) addAmounts(given, resources);
   const classes = Object.keys(asked);
