@@ -2,7 +2,7 @@
 // Fleets and requests are drawn by a seed, and both are plain data.
 
 import type { RequestSpec, ResourceGroup } from '../../actors/messages/common.ts';
-import type { Inventory } from '../../actors/messages/placement.ts';
+import type { Inventory, ProviderSpec } from '../../actors/messages/placement.ts';
 import type { HostState } from '../../actors/messages/scheduler.ts';
 import type { Company, Request } from '../../actors/scheduler/request.ts';
 import { emptyView, learnProvider, type View } from '../../actors/scheduler/view/view.ts';
@@ -10,6 +10,7 @@ import { learnHost } from '../../actors/scheduler/view/view-hosts.ts';
 import { aggregatesOf } from '../../runtime/aggregates.ts';
 import { type PlacementRequest, placingOf } from '../../runtime/gateway/placing.ts';
 import { type Random, seededRandom } from '../../runtime/random.ts';
+import { canServe } from './fit-oracle.ts';
 
 interface Node {
   readonly id: string;
@@ -132,68 +133,12 @@ export function obstaclesOf({ spec, where, company, said }: Asked, { most }: Fle
 export const asksForDevices = ({ groups }: Pick<RequestSpec, 'groups'>): boolean =>
   groups.some(({ resources }) => resources.VGPU !== undefined);
 
-type Served = { readonly group: ResourceGroup; readonly node: Node; readonly resources: Record<string, number> };
-
-/** Whether the resources and conditions of groups would be met, by every way to deal them to providers. */
-export function serves(
-  { groups, groupPolicy, sameSubtree = [], rootRequired = [], rootForbidden = [] }: RequestSpec,
-  nodes: readonly Node[],
-): boolean {
-  const root = nodes[0] as Node;
-  if (!rootRequired.every((one) => root.traits.includes(one))) return false;
-  if (rootForbidden.some((one) => root.traits.includes(one))) return false;
-  const parts = groups.flatMap((group) =>
-    group.name === ''
-      ? Object.entries(group.resources).map(([name, amount]) => ({ group, resources: { [name]: amount } }))
-      : [{ group, resources: group.resources as Record<string, number> }],
+/** Whether the resources and conditions of groups would be met. */
+export const serves = (spec: RequestSpec, nodes: readonly Node[]): boolean =>
+  canServe(
+    spec,
+    nodes.map(({ used, ...node }) => ({ spec: { ...node, name: node.id } as ProviderSpec, used })),
   );
-  const byId = new Map(nodes.map((node) => [node.id, node]));
-  const isBelow = (one: Node, top: Node): boolean =>
-    one === top || (one.parent !== null && isBelow(byId.get(one.parent) as Node, top));
-  const holds = (served: readonly Served[]): boolean => {
-    for (const node of nodes) {
-      const here = served.filter((one) => one.node === node);
-      const sums: Record<string, number> = {};
-      for (const { resources } of here) {
-        for (const [name, amount] of Object.entries(resources)) {
-          const inventory = node.inventories[name];
-          if (inventory === undefined) return false;
-          if (amount < inventory.min_unit || amount > inventory.max_unit || amount % inventory.step_size !== 0)
-            return false;
-          sums[name] = (sums[name] ?? 0) + amount;
-        }
-      }
-      for (const [name, sum] of Object.entries(sums)) {
-        const inventory = node.inventories[name] as Inventory;
-        const capacity = (inventory.total - inventory.reserved) * inventory.allocation_ratio;
-        if ((node.used[name] ?? 0) + sum > capacity || sum > inventory.max_unit) return false;
-      }
-      const named = new Set(here.filter(({ group }) => group.name !== '').map(({ group }) => group.name));
-      if (groupPolicy === 'isolate' && named.size > 1) return false;
-    }
-    for (const group of groups) {
-      const own = served.filter((one) => one.group === group).map(({ node }) => node);
-      const serving = own.length === 0 ? [root] : own;
-      const has = (trait: string) => serving.some(({ traits }) => traits.includes(trait));
-      if (!(group.required ?? []).every(has)) return false;
-      if (!(group.anyOf ?? []).every((list) => list.some(has))) return false;
-      if ((group.forbidden ?? []).some(has)) return false;
-      const isOf = (list: readonly string[]) => (node: Node) =>
-        list.some((id) => node.aggregates.includes(id) || root.aggregates.includes(id));
-      if (!(group.memberOf ?? []).every((list) => serving.every(isOf(list)))) return false;
-    }
-    return sameSubtree.every((names) => {
-      const serving = names.map((name) => served.find(({ group }) => group.name === name)?.node ?? root);
-      return serving.some((top) => serving.every((one) => isBelow(one, top)));
-    });
-  };
-  const deal = (served: readonly Served[]): boolean => {
-    const next = parts[served.length];
-    if (next === undefined) return holds(served);
-    return nodes.some((node) => deal([...served, { ...next, node }]));
-  };
-  return deal([]);
-}
 
 /** The hosts that the request fits. */
 export function fittingHosts(asked: Asked, fleet: Fleet): PlainHost[] {
