@@ -2,6 +2,7 @@
 // and of its conductor shards. A tree is with the shard that its root's id is dealt to, and an instance with the one that
 // its own id is dealt to, so with another number everything would be looked for elsewhere.
 
+import type { KV } from 'nats';
 import Type, { type Static } from 'typebox';
 import { conductorAddress, MAX_CONDUCTOR_SHARDS, placementAddress } from '../actors/routing.ts';
 import type { NatsBus } from './bus/nats.ts';
@@ -194,7 +195,7 @@ function standingBucket({ bus, subjects }: DeploymentOptions) {
   return bus.connection.jetstream({ timeout: TIMEOUT_MS }).views.kv(subjects.deployment, settings);
 }
 
-function explained(error: unknown, { deployment }: Subjects): CellwrightError {
+export function explained(error: unknown, { deployment }: Subjects): CellwrightError {
   return busError(error, `bucket ${deployment}`, TIMEOUT_MS);
 }
 
@@ -220,9 +221,15 @@ async function firstOf(kind: Sharded, options: DeploymentOptions, wanted = 1): P
   return shards === 0 ? ((await servedNow(kind, options)) ?? wanted) : shards;
 }
 
-async function bucketOf({ bus, subjects, replicas = 1 }: DeploymentOptions) {
+/** The bucket of a deployment, which is made if there is none; which journals were made is kept there, too. */
+export async function bucketToKeep({ bus, subjects, replicas = 1 }: DeploymentOptions): Promise<KV> {
   const settings = { history: 1, replicas, allow_direct: false };
-  const stored = await bus.connection.jetstream({ timeout: TIMEOUT_MS }).views.kv(subjects.deployment, settings);
+  return bus.connection.jetstream({ timeout: TIMEOUT_MS }).views.kv(subjects.deployment, settings);
+}
+
+async function bucketOf(options: DeploymentOptions) {
+  const { subjects } = options;
+  const stored = await bucketToKeep(options);
   const read = async (kind: Sharded) => shardsIn(await stored.get(kind), kind, subjects);
   /** Keeps a number, unless another node has been faster; answers whether it is kept. */
   async function add(kind: Sharded, shards: number): Promise<boolean> {

@@ -63,8 +63,7 @@ interface Shared {
  * `journal-unreadable` when something stands in it that no owner wrote.
  */
 export function jetStreamJournals(options: JetStreamJournalsOptions): Journals {
-  const { bus, subjects, replicas = 1 } = options;
-  const made = madeJournals({ bus, subjects, replicas });
+  const made = madeJournals(options);
   const shared = { made, known: new Map<string, KnownStream>(), turns: new Turns(READ_AT_ONCE * MOST_BYTES_AT_ONCE) };
   return <R>(owner: Address) => jetStreamJournal<R>(owner, options, shared);
 }

@@ -3,11 +3,10 @@
 
 import Type from 'typebox';
 import type { Address } from '../../actors/actor.ts';
-import type { NatsBus } from '../bus/nats.ts';
-import { busError, jetStreamCodeOf } from '../bus/nats-errors.ts';
+import { jetStreamCodeOf } from '../bus/nats-errors.ts';
 import { decode, encodeJson } from '../codec.ts';
+import { bucketToKeep, type DeploymentOptions, explained } from '../deployment.ts';
 import { checkOf } from '../schemas.ts';
-import type { Subjects } from '../subjects.ts';
 import { firstUnlike, joined, type Range } from './strays.ts';
 import { ACCOUNT_IS_FULL } from './writer.ts';
 
@@ -25,14 +24,6 @@ export interface MadeJournals {
   howToForget(owner: Address): string;
 }
 
-export interface MadeJournalsOptions {
-  readonly bus: NatsBus;
-  readonly subjects: Subjects;
-  /** Copies of the bucket in a cluster of servers. */
-  readonly replicas: number;
-}
-
-const TIMEOUT_MS = 5_000;
 const MAX_NOTE_BYTES = 4_096;
 /** So many ranges of strays are kept, the newest: an operator removes them all at a time. */
 const MAX_STRAYS = 64;
@@ -43,20 +34,17 @@ const Note = Type.Object({
 });
 const check = checkOf(Note, 'the note of a journal');
 
-export function madeJournals({ bus, subjects, replicas }: MadeJournalsOptions): MadeJournals {
+export function madeJournals(options: DeploymentOptions): MadeJournals {
+  const { subjects } = options;
   const noted = new Set<Address>();
   /** What was to be kept in mind, and may not be: an account without room takes no note either. */
   const seen = new Map<Address, readonly Range[]>();
   const keyOf = (owner: Address): string => `journal.${subjects.leaseKey(owner)}`;
 
-  async function bucket() {
-    const settings = { history: 1, replicas, allow_direct: false };
-    try {
-      return await bus.connection.jetstream({ timeout: TIMEOUT_MS }).views.kv(subjects.deployment, settings);
-    } catch (error) {
-      throw busError(error, `bucket ${subjects.deployment}`, TIMEOUT_MS);
-    }
-  }
+  const bucket = () =>
+    bucketToKeep(options).catch((error: unknown) => {
+      throw explained(error, subjects);
+    });
 
   /** What cannot be read tells of none: then a person is asked. */
   async function kept(owner: Address): Promise<readonly Range[]> {
