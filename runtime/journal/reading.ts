@@ -2,6 +2,7 @@
 // before it, in its id, so that one that is missing is noticed; one without such an id is a stray, which no owner wrote.
 // A stream that goes silent is given up.
 
+import type { ConsumerAPI } from 'nats';
 import type { NatsBus } from '../bus/nats.ts';
 import type { Clock, Timer } from '../clock.ts';
 import { CellwrightError, messageOf } from '../errors.ts';
@@ -45,8 +46,6 @@ const AGAIN_MS = 100;
 /** How long the server keeps a consumer that nobody asks for entries, ns. */
 const FORGOTTEN_AFTER_NS = 30_000_000_000;
 
-type ConsumerManager = Awaited<ReturnType<NatsBus['connection']['jetstreamManager']>>['consumers'];
-
 export function readStream(options: ReadingOptions): Reading {
   const { bus, clock, stream, first = 1, last, stalledAfterMs = STALLED_AFTER_MS } = options;
   const entries: Entry[] = [];
@@ -81,7 +80,7 @@ export function readStream(options: ReadingOptions): Reading {
    * was slow or cut off, and then is there for the next consumer; what two of them leave out is not there. (The client's
    * own ordered consumers cannot be stopped while they wait for a server that is away.)
    */
-  async function readOn(consumers: ConsumerManager): Promise<void> {
+  async function readOn(consumers: ConsumerAPI): Promise<void> {
     const start = before === null ? first : before.seq + 1;
     const { name } = await consumers.add(stream, {
       deliver_policy: 'by_start_sequence' as never,

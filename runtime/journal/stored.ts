@@ -1,6 +1,7 @@
 // What the stream of a journal has: all of it, as it is opened, or its last entry. What is missing is told from what no owner
 // ever wrote.
 
+import type { StreamInfo } from 'nats';
 import type { Address } from '../../actors/actor.ts';
 import type { NatsBus } from '../bus/nats.ts';
 import type { Clock } from '../clock.ts';
@@ -9,7 +10,7 @@ import { type Assembled, assemble } from './entries.ts';
 import type { MadeJournals } from './made.ts';
 import { MOST_BYTES_AT_ONCE, type Reading, readStream } from './reading.ts';
 import { firstUnlike, numberOf, type Range } from './strays.ts';
-import { managerOf, type StreamInfo, whatIsThere } from './stream.ts';
+import { managerOf, whatIsThere } from './stream.ts';
 import type { Turns } from './turns.ts';
 import type { StoredTail } from './writer.ts';
 

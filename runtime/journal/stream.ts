@@ -1,16 +1,13 @@
 // The stream of a journal: found, or made when there never was one. One that was lost is not made anew: an owner that
 // began with nothing would take what others remember for strangers. It reads no entries.
 
+import type { StreamAPI, StreamConfig, StreamInfo } from 'nats';
 import type { Address } from '../../actors/actor.ts';
 import type { NatsBus } from '../bus/nats.ts';
 import { busError, jetStreamCodeOf, lacksJetStream, STREAM_NOT_FOUND, whyNoJetStream } from '../bus/nats-errors.ts';
 import { fewerReplicas } from '../copies-check.ts';
 import { CellwrightError } from '../errors.ts';
 import type { MadeJournals } from './made.ts';
-
-type StreamManager = Awaited<ReturnType<NatsBus['connection']['jetstreamManager']>>['streams'];
-export type StreamInfo = Awaited<ReturnType<StreamManager['info']>>;
-type StreamConfig = StreamInfo['config'];
 
 /** What a process knows of a stream that it has had open. */
 export interface KnownStream {
@@ -21,7 +18,7 @@ export interface KnownStream {
 }
 
 export interface StreamOptions {
-  readonly streams: StreamManager;
+  readonly streams: StreamAPI;
   readonly made: MadeJournals;
   readonly owner: Address;
   readonly stream: string;

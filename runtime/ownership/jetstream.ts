@@ -1,6 +1,7 @@
 // Leases in a KV bucket on JetStream, one key for each actor: `nats kv get <prefix>_leases placement.0` tells who owns it.
 // What is decided is decided by the outcome of a conditional write, never by what was read.
 
+import type { KV, KvEntry } from 'nats';
 import type { Address } from '../../actors/actor.ts';
 import type { NatsBus } from '../bus/nats.ts';
 import {
@@ -37,19 +38,12 @@ const CREATE_TIMEOUT_MS = 5_000;
 /** How often a write is tried while another one is under way, ms. */
 const TRY_EVERY_MS = 50;
 
-type Bucket = Awaited<ReturnType<ReturnType<NatsBus['connection']['jetstream']>['views']['kv']>>;
-interface Stored {
-  readonly value: Uint8Array;
-  readonly operation: string;
-  readonly revision: number;
-}
-
 /** The leases of a deployment. Their methods throw CellwrightError `no-jetstream` when the account has no JetStream. */
 export function jetStreamLeases(options: JetStreamLeasesOptions): Leases {
   const { bus, clock, subjects, replicas = 1, timeoutMs } = options;
-  let opened: Promise<Bucket> | undefined;
+  let opened: Promise<KV> | undefined;
 
-  async function open(): Promise<Bucket> {
+  async function open(): Promise<KV> {
     try {
       // Made, if it is not there, with time to spare; then used with little.
       const settings = { history: HISTORY, replicas, allow_direct: false };
@@ -62,7 +56,7 @@ export function jetStreamLeases(options: JetStreamLeasesOptions): Leases {
   }
 
   /** Runs with the bucket; one that is missing is made next time. */
-  async function using<T>(work: (bucket: Bucket) => Promise<T>): Promise<T> {
+  async function using<T>(work: (bucket: KV) => Promise<T>): Promise<T> {
     const forget = () => {
       if (opened === mine) opened = undefined;
     };
@@ -79,10 +73,10 @@ export function jetStreamLeases(options: JetStreamLeasesOptions): Leases {
   }
 
   const read = (address: Address) =>
-    using(async (bucket) => seenOf((await bucket.get(subjects.leaseKey(address))) as Stored | null, address));
+    using(async (bucket) => seenOf(await bucket.get(subjects.leaseKey(address)), address));
 
   /** @throws MalformedError that names the record, when it is none that this program reads. */
-  function seenOf(stored: Stored | null, address: Address): SeenLease {
+  function seenOf(stored: KvEntry | null, address: Address): SeenLease {
     if (stored === null) return { record: null, revision: 0 };
     const { operation, revision, value } = stored;
     if (operation !== 'PUT') return { record: null, revision };
@@ -106,7 +100,7 @@ export function jetStreamLeases(options: JetStreamLeasesOptions): Leases {
         newest = seen.revision;
         onSeen(seen);
       };
-      async function follow(bucket: Bucket): Promise<void> {
+      async function follow(bucket: KV): Promise<void> {
         const key = subjects.leaseKey(address);
         const changes = await bucket.watch({ key, include: 'updates' as never });
         stop = () => changes.stop();
