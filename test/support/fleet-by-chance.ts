@@ -9,7 +9,7 @@ import { instanceLimit } from '../../actors/scheduler/filters/limits.ts';
 import { scheduler } from '../../actors/scheduler/scheduler.ts';
 import type { Random } from '../../runtime/random.ts';
 import { treeOfHost } from './facts.ts';
-import { selectFor } from './schedulers.ts';
+import { claimOf } from './placement-desk.ts';
 import { bench, type Sent } from './turn.ts';
 
 const CELL = 'cell/c1';
@@ -126,10 +126,8 @@ export function fleetByChance(
     live,
     /** Takes something of a host; schedulers hear of it when chance has it. */
     take(host: string, vcpu: number): void {
-      const { spec } = selectFor('rival', { vcpu });
-      const allocations = [{ provider: `p-${host}`, group: '', resources: { VCPU: vcpu } }];
-      const claim = { type: 'claim' as const, consumer: `on-${host}`, attempt: 1, spec, allocations, keep: [] };
-      receive({ ...claim, expiresAt: 1e12 }, 'test', placementOf(`p-${host}`, placementShards));
+      const claim = claimOf(`on-${host}`, { host: `p-${host}`, vcpu, expiresAt: 1e12 });
+      receive(claim, 'test', placementOf(`p-${host}`, placementShards));
     },
     /** A placement shard neither hears nor says anything from now on. */
     kill: (shard: number) => dead.add(placementAddress(shard)),
