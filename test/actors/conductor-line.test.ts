@@ -6,7 +6,6 @@ import * as assert from 'uvu/assert';
 import { LEAST, MOST_IN_TIME } from '../../actors/asking-window.ts';
 import { conductor } from '../../actors/conductor/conductor.ts';
 import type { ConductorMessage } from '../../actors/messages/conductor.ts';
-import { viewOf } from '../support/conductor-desk.ts';
 import {
   atOnce,
   buildOf,

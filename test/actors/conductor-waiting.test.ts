@@ -6,7 +6,6 @@ import { MOST_IN_TIME } from '../../actors/asking-window.ts';
 import { conductor } from '../../actors/conductor/conductor.ts';
 import type { ConditionsNow } from '../../actors/conductor/renewing.ts';
 import type { ConductorMessage } from '../../actors/messages/conductor.ts';
-import { viewOf } from '../support/conductor-desk.ts';
 import {
   actor,
   buildOf,
