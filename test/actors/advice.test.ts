@@ -871,6 +871,20 @@ test('scheduler - of groups that are to be isolated one is left out as a whole: 
   assert.is(hostsThatFit(view, applied(spec, advice[0] as Advice) as RequestSpec).length, 1);
 });
 
+test('scheduler - a group that asks for nothing but one condition, and for a provider of its own, is left out as a whole', () => {
+  const view = viewOf({ host: 'h1', has: { VCPU: 8 } });
+  const groups = [
+    { name: 'g0', resources: { VCPU: 1 } },
+    { name: 'g1', resources: {}, required: ['CUSTOM_A'] },
+  ];
+  const spec: RequestSpec = { groups, groupPolicy: 'isolate' };
+  const { advice } = survey(view, spec);
+  assert.equal(advice, [{ code: 'without-group', group: 'g1', hosts: 1 }]);
+  assert.is(hostsThatFit(view, applied(spec, advice[0] as Advice) as RequestSpec).length, 1);
+  const shared = survey(view, { ...spec, groupPolicy: 'none' }).advice;
+  assert.equal(shared, [{ code: 'without-required', group: 'g1', about: 'CUSTOM_A', hosts: 1 }]);
+});
+
 test('scheduler - of many groups alike one is looked at, so that what many devices lack is told as soon as what few do', () => {
   const hosts = Array.from({ length: 1_000 }, (_, n) => ({ host: `h${n}`, has: { VGPU: 80 } }));
   const view = viewOf(...hosts);

@@ -71,8 +71,9 @@ export function newChanges(spec: RequestSpec): Changes {
       ? []
       : classes.flatMap((resourceClass) => withoutResource(spec, one, resourceClass) ?? []);
     const ofConditions = conditionsOf(spec, one);
-    // One with a single condition is as good as left out without that.
-    const mayGo = isNamed && (classes.length > 0 || ofConditions.length > 1);
+    // One with a single condition is as good as left out without that, if it needs no provider of its own.
+    const isIsolated = spec.groupPolicy === 'isolate' && ofConditions.length === 1;
+    const mayGo = isNamed && (classes.length > 0 || ofConditions.length > 1 || isIsolated);
     const ofGroup = mayGo ? withoutGroup(spec, group) : [];
     // Those that make more groups of one come last, as they take longest to try.
     return { ...one, ofConditions, ofResources: [...ofClasses, ...ofGroup, ...splitsOf(spec, one)] };
