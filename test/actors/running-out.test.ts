@@ -6,7 +6,7 @@ import * as assert from 'uvu/assert';
 import type { InstanceGroup, RequestSpec } from '../../actors/messages/common.ts';
 import type { Fitted } from '../../actors/messages/questions.ts';
 import { unpackDecision } from '../../actors/messages/stored-decision.ts';
-import { makeProvider } from '../../actors/placement/providers.ts';
+import { makeProvider, type Provider } from '../../actors/placement/providers.ts';
 import { roomWords } from '../../actors/scheduler/explaining/explain.ts';
 import { runningOut, runsOutWords } from '../../actors/scheduler/explaining/running-out.ts';
 import { buildLimit, instanceLimit } from '../../actors/scheduler/filters/limits.ts';
@@ -22,6 +22,20 @@ const specOf = (resources: Readonly<Record<string, number>>, instanceGroup?: Ins
   groupPolicy: 'none',
   ...(instanceGroup === undefined ? {} : { instanceGroup }),
 });
+
+const provider = (id: string, parent: string | null, has: Readonly<Record<string, number>>, max_unit = 100) => {
+  const units = { reserved: 0, min_unit: 1, max_unit, step_size: 1, allocation_ratio: 1 };
+  const inventories = Object.fromEntries(Object.entries(has).map(([name, total]) => [name, { total, ...units }]));
+  return makeProvider({ id, name: id, parent, inventories, traits: [], aggregates: [] }, 'h1');
+};
+
+/** What runs out on a host after so many instances. */
+function outOf(spec: RequestSpec, tree: readonly Provider[], instances: number) {
+  const steps = runningOut(spec, [{ tree, instances, rules: [] }]);
+  let step = steps.next();
+  while (step.done !== true) step = steps.next();
+  return step.value;
+}
 
 function failureOn(hosts: readonly HostWords[], spec: RequestSpec, count: number) {
   const on = schedulersOf(hosts);
@@ -130,14 +144,6 @@ test('what runs out - a rule or a limit that lets in no more is said, with what 
 });
 
 test('what runs out - groups that share a subtree may be left without one though there is enough of all they ask for', () => {
-  const inventories = (has: Readonly<Record<string, number>>) =>
-    Object.fromEntries(
-      Object.entries(has).map(([name, total]) => {
-        return [name, { total, reserved: 0, min_unit: 1, max_unit: 100, step_size: 1, allocation_ratio: 1 }];
-      }),
-    );
-  const provider = (id: string, parent: string | null, has: Readonly<Record<string, number>>) =>
-    makeProvider({ id, name: id, parent, inventories: inventories(has), traits: [], aggregates: [] }, 'h1');
   const nodes = [provider('n1', 'h1', { VCPU: 4 }), provider('n2', 'h1', { VCPU: 4 })];
   const tree = [provider('h1', null, { DISK_GB: 10 }), ...nodes, provider('gpu', 'n1', { VGPU: 4 })];
   const groups = [
@@ -145,11 +151,20 @@ test('what runs out - groups that share a subtree may be left without one though
     { name: 'g', resources: { VGPU: 1 } },
   ];
   const spec: RequestSpec = { groups, groupPolicy: 'none', sameSubtree: [['m', 'g']] };
-  const steps = runningOut(spec, [{ tree, instances: 2, rules: [] }]);
-  let step = steps.next();
-  while (step.done !== true) step = steps.next();
   // The other node has processors, and no GPU.
-  assert.equal(step.value, { classes: [], rules: [{ code: 'not-one-subtree', hosts: 1 }] });
+  assert.equal(outOf(spec, tree, 2), { classes: [], rules: [{ code: 'not-one-subtree', hosts: 1 }] });
+});
+
+test('what runs out - a class of which only a provider is left that gives it in other amounts', () => {
+  const tree = [
+    provider('h1', null, { VCPU: 12 }),
+    provider('n1', 'h1', { MEMORY_MB: 6 }),
+    provider('n2', 'h1', { MEMORY_MB: 12 }, 2),
+  ];
+  const told = { classes: [{ about: 'MEMORY_MB', hosts: 1 }] };
+  assert.equal(outOf(specOf({ VCPU: 2, MEMORY_MB: 6 }), tree, 1), told);
+  const groups = ['a', 'b'].map((name) => ({ name, resources: { MEMORY_MB: 3 } }));
+  assert.equal(outOf({ groups, groupPolicy: 'none' }, tree, 1), told, 'which is said once of a host');
 });
 
 test('what runs out - a dry run says it, and not where all fit, one is asked for, or none fits', () => {

@@ -24,6 +24,12 @@ export interface Filled {
   readonly rules: readonly string[];
 }
 
+/**
+ * What says that too little of a class is left. A host had room for some: an amount is off the units of what is left only
+ * where providers that give such amounts have too little.
+ */
+const OF_CLASS: ReadonlySet<string> = new Set(['exceeds-capacity', 'unit-constraint']);
+
 /** How the groups of a request may be left without room, though there is enough of each class. */
 const BY_SHAPE: ReadonlySet<string> = new Set(['not-one-subtree', 'not-isolated']);
 
@@ -42,10 +48,12 @@ export function* runningOut(
     if (looksLeft < 0) return undefined;
     const before = effort.looks;
     for (const rule of rules) adjust(hostsByRule, rule, 1);
+    const classes = new Set<string>();
     for (const { code, about } of misfitsOf(spec, leftAfter(spec, tree, instances)).all) {
-      if (code === 'exceeds-capacity' && about !== undefined) adjust(hostsByClass, about, 1);
+      if (OF_CLASS.has(code) && about !== undefined) classes.add(about);
       else if (BY_SHAPE.has(code)) adjust(hostsByRule, code, 1);
     }
+    for (const about of classes) adjust(hostsByClass, about, 1);
     looksLeft -= effort.looks - before;
     yield;
   }
