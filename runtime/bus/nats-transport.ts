@@ -1,9 +1,10 @@
 // How the client reaches a server: as it does by itself, but that an attempt which takes too long is broken off, that
 // one which the server breaks off is over, and that an IP address is what a certificate must name. The client forgets a
 // connection that a server which hangs has taken and not answered: it stays open, and keeps the process alive; and it
-// waits for the answer on one that is closed, also where that happens before TLS has begun. For this the inside of the
-// client is used, as in nats-commands.ts. Its transport is mended itself: one of our own would be put out of use by
-// whoever else in the process connects with the client.
+// waits for the answer on one that is closed, also where that happens before TLS has begun. And it measures its pauses by
+// the time of day, so after that was set back it would dial no server again until it is as late as it was. For this the
+// inside of the client is used, as in nats-commands.ts. Its transport is mended itself: one of our own would be put out of
+// use by whoever else in the process connects with the client.
 
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { readFileSync } from 'node:fs';
@@ -65,19 +66,27 @@ NodeTransport.prototype.close = function (this: NodeTransport, error) {
 
 /** What is used of the client's protocol handler. */
 interface Protocol {
-  readonly options: { timeout?: number } & GivenUpBy;
+  readonly options: { timeout?: number; reconnectDelayHandler(): number } & GivenUpBy;
   readonly transport: NodeTransport;
   /** What the server said last of why it refuses something, or the connection. */
   readonly lastError?: Error;
   /** Before each attempt; answers what is resolved when the server has answered. */
   prepare(): Promise<void> & { reject(error: Error): void };
+  /** The one to be dialled next; if that is too early, the client waits, and asks for the next one. */
+  selectServer(): ServerDialled | undefined;
+  _doDial(server: ServerDialled): Promise<void>;
+}
+
+interface ServerDialled {
+  /** By the time of day; 0: it may be dialled at once. */
+  lastConnect: number;
 }
 
 /** Who is to be told why attempts fail. */
 const listeners = new WeakMap<Protocol, (failure: unknown) => void>();
 
 const protocol = ProtocolHandler.prototype as unknown as Protocol;
-const { prepare } = protocol;
+const { prepare, selectServer, _doDial } = protocol;
 
 protocol.prepare = function (this: Protocol) {
   const answered = prepare.call(this);
@@ -101,6 +110,22 @@ protocol.prepare = function (this: Protocol) {
     answered.then(forget, forget);
   }
   return answered;
+};
+
+/** When each server was last dialled, ms, by a clock that nobody sets. */
+const dialledAt = new WeakMap<ServerDialled, number>();
+
+protocol._doDial = function (this: Protocol, server) {
+  dialledAt.set(server, performance.now());
+  return _doDial.call(this, server);
+};
+
+protocol.selectServer = function (this: Protocol) {
+  const server = selectServer.call(this);
+  if (server === undefined) return undefined;
+  const sinceMs = performance.now() - (dialledAt.get(server) ?? Number.POSITIVE_INFINITY);
+  if (sinceMs >= this.options.reconnectDelayHandler()) server.lastConnect = 0;
+  return server;
 };
 
 /**

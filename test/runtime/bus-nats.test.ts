@@ -99,6 +99,25 @@ test('bus NATS - what is published while disconnected arrives after the server r
   });
 });
 
+test('bus NATS - it comes back as soon as ever when the time of day was set back meanwhile, or stands still', async () => {
+  const real = Date.now;
+  await withServer({}, async (server, connect) => {
+    const bus = await connect();
+    const setBack = real() - 7_200_000;
+    try {
+      for (const now of [() => real() - 3_600_000, () => setBack]) {
+        Date.now = now;
+        await server.kill();
+        await until('the loss is noticed', () => !bus.connected);
+        await server.restart();
+        await until('it is back', () => bus.connected, 5_000);
+      }
+    } finally {
+      Date.now = real;
+    }
+  });
+});
+
 test('bus NATS - what is published in one tick arrives whole and in order, as text and as bytes, small and large', async () => {
   await withServer({}, async (_, connect) => {
     const sender = await connect();
