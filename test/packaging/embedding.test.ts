@@ -93,6 +93,15 @@ test('every entry can be imported', async () => {
   }
 });
 
+test('a CommonJS program loads it by import, and by require where Node can', async () => {
+  const { folder } = await installed();
+  const script = "import('cellwright').then(({ startNode }) => console.log(typeof startNode));";
+  assert.is((await run(process.execPath, ['--input-type=commonjs', '-e', script], folder)).trim(), 'function');
+  if (!('require_module' in process.features)) return;
+  const required = "console.log(typeof require('cellwright').startNode)";
+  assert.is((await run(process.execPath, ['--input-type=commonjs', '-e', required], folder)).trim(), 'function');
+});
+
 /** Compiles programs in the user's project, strictly. */
 async function compile(names: readonly string[], more: object = {}): Promise<void> {
   const { folder } = await installed();
