@@ -73,12 +73,14 @@ test('documentation - diagrams are written between their markers and nowhere els
   assert.is(withDiagrams(text), text);
 });
 
-test('documentation - it is said which version of @xstate/test the adapter is for', () => {
-  const { devDependencies } = JSON.parse(readFileSync('package.json', 'utf8'));
+test('documentation - it is said which version of @xstate/test the adapter is for, and of xstate beside it', () => {
+  const { dependencies, devDependencies } = JSON.parse(readFileSync('package.json', 'utf8'));
   const said = documents().flatMap(({ text }) =>
     [...text.matchAll(/^npm i -D (@xstate\/test\S*)$/gm)].map(([, name]) => name),
   );
   assert.equal(said, [`@xstate/test@${devDependencies['@xstate/test']}`]);
+  const beside = documents().flatMap(({ text }) => [...text.matchAll(/`(xstate@\S+)`/g)].map(([, name]) => name));
+  assert.equal(beside, [`xstate@${dependencies.xstate}`]);
 });
 
 /** The cells of the rows of a table, of which there is one, by what its first column is called. */
