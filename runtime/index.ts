@@ -10,7 +10,7 @@ export { type HostFacts, stockOf } from '../actors/scheduler/view/host-facts.ts'
 export type { Candidate, Weigher } from '../actors/scheduler/weighers/weigher.ts';
 export type { AggregateOptions } from './aggregates.ts';
 export type { Bus } from './bus/bus.ts';
-export { memoryBus } from './bus/memory.ts';
+export { type MemoryBus, memoryBus } from './bus/memory.ts';
 export type { NatsOptions, NatsStatus } from './bus/nats-options.ts';
 export type { Client } from './client.ts';
 export type { Clock } from './clock.ts';

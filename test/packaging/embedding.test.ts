@@ -197,6 +197,23 @@ test('a program that embeds it becomes one file as the guide says, and runs with
   assert.match(await run(process.execPath, ['program.mjs'], alone), /^embedded/m);
 });
 
+test('a library may export whatever it gets: what functions answer can be named in its declarations', async () => {
+  const { folder } = await installed();
+  const entries = ['cellwright', 'cellwright/machines', 'cellwright/testing'];
+  const answers = entries.map(async (entry, index) => {
+    const listed = `for (const [name, value] of Object.entries(await import('${entry}')))
+      if (typeof value === 'function' && !/^class/.test(value)) console.log(name);`;
+    const names = (await run(process.execPath, ['--input-type=module', '-e', listed], folder)).trim().split('\n');
+    const called = names.map((name) => {
+      const it = `all${index}.${name}`;
+      return `export const ${name} = ${it}(...([] as unknown as Parameters<typeof ${it}>));`;
+    });
+    return [`import * as all${index} from '${entry}';`, ...called];
+  });
+  await writeFile(join(folder, 'library.ts'), (await Promise.all(answers)).flat().join('\n'));
+  await compile(['library'], { declaration: true });
+});
+
 test('a test that is generated from a machine, with @xstate/test, compiles and walks it', async () => {
   assert.match(await runCompiled('model'), /^walked \d+ paths/m);
 });
