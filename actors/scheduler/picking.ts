@@ -56,12 +56,13 @@ export function best(
   const pickIn = (silence: Silence, isPreferred: boolean): Weighed | undefined => {
     const hearing = silence === SILENCE.ofShard ? 'silent' : 'heard';
     const part = partOfFleet(fleet, request, silence, preferCells === undefined ? undefined : isPreferred);
+    const { cells, avoids } = part;
     if (named !== null) {
       const isThere: Accept = (one) =>
         hearingOf(view, one.root) === hearing && isInCells(part, one.cell) && accept(one);
       return byChance(among(shape, named, isThere).slice(0, rankings.pickAmong), rankings.salt, seed);
     }
-    const choice: Choice = { ...part, hearings: [hearing], several };
+    const choice: Choice = { hearings: [hearing], cells, avoids, several };
     if (rankings.pickAmong === Number.POSITIVE_INFINITY) {
       return shape.anyOf(choice, accept, drawer(`${rankings.salt} ${seed}`));
     }
@@ -109,7 +110,8 @@ export function bestOfAll(
   const hearings: readonly Hearing[] = silence === SILENCE.ofShard ? HEARINGS : ['heard'];
   const bestBy = (isPreferred: boolean | undefined, count: number) => {
     const part = partOfFleet(fleet, request, silence, isPreferred);
-    if (named === null) return shape.bestOf({ ...part, hearings }, count, accept);
+    const { cells, avoids } = part;
+    if (named === null) return shape.bestOf({ hearings, cells, avoids }, count, accept);
     const isThere: Accept = (one) =>
       isInCells(part, one.cell) && hearings.includes(hearingOf(view, one.root)) && accept(one);
     return among(shape, named, isThere).slice(0, count);

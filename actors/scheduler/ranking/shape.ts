@@ -190,9 +190,9 @@ export class Shape implements RankedBy, RankedNow, RankedHosts {
 
   /** Up to `most` hosts that fit and are accepted, best first. */
   bestOf(choice: Choice, most: number, accept: (one: Weighed) => boolean): Weighed[] {
-    const { avoids } = choice;
+    const { hearings, cells, avoids, several } = choice;
     const arePassed = this.#arePassed(choice);
-    const from = arePassed ? { ...choice, avoids: undefined } : choice;
+    const from: Choice = arePassed ? { hearings, cells, avoids: undefined, several } : choice;
     const isAccepted = (slot: number) => {
       const one = this.weighed(slot);
       return !(arePassed && avoids?.has(one.cell)) && accept(one);
