@@ -6,8 +6,8 @@ import type { RankedHosts } from './several.ts';
 
 export class FullForGroup {
   #count = 0;
-  /** By slot: 1 for a host that counts. */
-  #counts = new Uint8Array(0);
+  /** A bit for each slot: whether the host counts. There may be a thousand shapes. */
+  #bits = new Uint8Array(0);
   readonly #shape: Pick<RankedHosts, 'slots' | 'isRanked'>;
   readonly #groups: GroupsView;
   readonly #group: string;
@@ -55,14 +55,17 @@ export class FullForGroup {
   look(slot: number): void {
     const root = this.#shape.slots.roots[slot] as string;
     const isFull = membersOn(this.#groups, this.#group, root) >= this.#mostOnHost && this.#shape.isRanked(slot);
-    if (slot >= this.#counts.length) {
+    const [at, bit] = [slot >> 3, 1 << (slot & 7)];
+    if (at >= this.#bits.length) {
       if (!isFull) return;
-      const counts = new Uint8Array(Math.max(this.#shape.slots.size, slot + 1));
-      counts.set(this.#counts);
-      this.#counts = counts;
+      const wider = new Uint8Array((Math.max(this.#shape.slots.size, slot) >> 3) + 1);
+      wider.set(this.#bits);
+      this.#bits = wider;
     }
-    this.#count += Number(isFull) - (this.#counts[slot] as number);
-    this.#counts[slot] = Number(isFull);
+    const bits = this.#bits[at] as number;
+    if (((bits & bit) !== 0) === isFull) return;
+    this.#bits[at] = bits ^ bit;
+    this.#count += isFull ? 1 : -1;
   }
 
   #lookAt(root: string): void {
