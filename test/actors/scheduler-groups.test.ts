@@ -7,6 +7,8 @@ import * as assert from 'uvu/assert';
 import type { InstanceGroup, RequestSpec } from '../../actors/messages/common.ts';
 import { instanceNames, placementShardOf } from '../../actors/routing.ts';
 import { groupKnownAt, toldMisfitOfGroup } from '../../actors/scheduler/group-rules.ts';
+import { shapeOf } from '../../actors/scheduler/ranking/ranking.ts';
+import type { SchedulerState } from '../../actors/scheduler/state.ts';
 import { noteShard } from '../../actors/scheduler/view/silence.ts';
 import { emptyView } from '../../actors/scheduler/view/view.ts';
 import { seededRandom } from '../../runtime/random.ts';
@@ -65,6 +67,16 @@ test('scheduler groups - of a request for several, anti-affinity gives each a ho
   );
   all.deliver();
   for (const instance of instanceNames('five', 5)) assert.equal(all.hostsHeldBy(instance), []);
+});
+
+test('scheduler groups - one that joins its group looks at no host for alternates, which it cannot have', () => {
+  const all = scheduling(fleet(300));
+  const { state } = all.schedulers.get('scheduler/s0') as { state: SchedulerState };
+  const weighings = () => shapeOf(state, { spec: specOf(CLOSE) }).weighings;
+  assert.is(choose(all, 'first', specOf(CLOSE)).alternates[0]?.length, 2);
+  const before = weighings();
+  assert.equal(choose(all, 'second', specOf(CLOSE)).alternates, [[]]);
+  assert.ok(weighings() <= before + 2, `${weighings() - before} more hosts were looked at`);
 });
 
 test('scheduler groups - where the rule forbids a host it is not the nearest, however little it is short of', () => {
