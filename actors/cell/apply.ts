@@ -22,8 +22,10 @@ import type { CellState, Entry } from './state.ts';
 import {
   homeOf,
   missNoMore,
+  noteDeleted,
   noteIfCleared,
   noteListed,
+  noteLostIn,
   noteMissingIn,
   noteWhereItBuilds,
   noteWhereItIs,
@@ -101,6 +103,7 @@ export function applyToCell(state: CellState, record: CellRecord, deadlines: Sta
       missNoMore(state, record.instance, entry);
       noteWhereItIs(state, record.instance, homeOf(entry), null);
       entry.lost = { reason: record.reason, ...present({ at: record.at }), told: false };
+      noteLostIn(state, record.instance, entry);
       return NO_EFFECTS;
     }
     case 'missing': {
@@ -128,7 +131,7 @@ export function applyToCell(state: CellState, record: CellRecord, deadlines: Sta
       return NO_EFFECTS;
     }
     case 'deleted':
-      noteWhereItIs(state, record.instance, homeOf(state.instances.get(record.instance)), null);
+      noteDeleted(state, record.instance);
       state.instances.delete(record.instance);
       state.troubles.delete(record.instance);
       state.deleted.remember(record.instance, record.at);

@@ -29,6 +29,8 @@ export interface Host {
   readonly building: Set<string>;
   /** Instances that are here or on their way, those in `building` included. Follows from the instances. */
   readonly here: Set<string>;
+  /** Instances that were lost here, until nothing is owed of them any more. Follows from the instances. */
+  readonly lost: Set<string>;
   /** Those of them that are active and that the driver does not have any more. Follows from the instances. */
   readonly missing: Set<string>;
   /** The list of what runs here by which that was changed last in this life of the compute; 0: by none. */
@@ -262,6 +264,7 @@ function hostOf(stored: Omit<StoredHost, 'service'>, service: ServiceSnapshot): 
     since: stored.since,
     building: new Set(),
     here: new Set(),
+    lost: new Set(),
     missing: new Set(),
     listed: stored.listed ?? 0,
     listedLast: 0,

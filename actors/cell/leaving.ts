@@ -77,7 +77,7 @@ function whyItStays({ state }: Work, host: Host): Why | null {
     };
   }
   if (host.clearing.length > 0) return { code: 'host-not-fenced', reason: 'its compute has been started anew' };
-  const left = whatIsLeft(state, host.host);
+  const left = whatIsLeft(state, host);
   if (left.length === 0) return null;
   const [first] = left;
   const which =
@@ -88,10 +88,7 @@ function whyItStays({ state }: Work, host: Host): Why | null {
 }
 
 /** The instances that have to do with the host still: those that were lost there, and those of which something is owed. */
-function whatIsLeft({ instances, removals }: CellState, host: string): string[] {
-  const left = new Set<string>();
-  for (const { snapshot } of removals.ofHost(host)) left.add(snapshot.context.instance);
-  for (const [instance, { build, cleared }] of instances)
-    if (!cleared && build.snapshot.context.selection?.host === host) left.add(instance);
-  return [...left];
+function whatIsLeft({ removals }: CellState, { host, here, lost }: Host): string[] {
+  const ofRemovals = removals.ofHost(host).map(({ snapshot }) => snapshot.context.instance);
+  return [...new Set([...ofRemovals, ...here, ...lost])];
 }

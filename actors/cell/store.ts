@@ -8,7 +8,7 @@ import { removalKey, restoreRemoval, type StoredRemoval } from './removals.ts';
 import type { Service } from './service.ts';
 import { shared } from './sharing.ts';
 import { type CellState, emptyCell, type StoredEntry } from './state.ts';
-import { homeOf, noteIfCleared, noteMissingIn, noteWhereItBuilds, noteWhereItIs } from './whereabouts.ts';
+import { homeOf, noteIfCleared, noteLostIn, noteMissingIn, noteWhereItBuilds, noteWhereItIs } from './whereabouts.ts';
 
 export interface StoredCell {
   readonly instances: readonly StoredEntry[];
@@ -43,6 +43,7 @@ export function* restoreCell(parts: StoredCell): Generator<void, CellState> {
     state.instances.set(build.facts.instance, entry);
     noteWhereItBuilds(state, restored, undefined);
     noteWhereItIs(state, build.facts.instance, null, homeOf(entry));
+    noteLostIn(state, build.facts.instance, entry);
     noteMissingIn(state, build.facts.instance, entry);
   });
   yield* inSteps(removals, (stored) => {

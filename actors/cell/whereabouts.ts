@@ -30,6 +30,23 @@ export function noteWhereItIs(
   if (after !== null) feed.recounted.add(after);
 }
 
+/** Keeps the list of the instances that were lost on each host. */
+export function noteLostIn({ hosts }: CellState, instance: string, entry: Entry): void {
+  if (entry.lost !== null) hosts.get(entry.build.snapshot.context.selection?.host ?? '')?.lost.add(instance);
+}
+
+function lostNoMore({ hosts }: CellState, instance: string, entry: Entry): void {
+  hosts.get(entry.build.snapshot.context.selection?.host ?? '')?.lost.delete(instance);
+}
+
+/** It is deleted, and nothing of it is anywhere. */
+export function noteDeleted(state: CellState, instance: string): void {
+  const entry = state.instances.get(instance);
+  if (entry === undefined) return;
+  noteWhereItIs(state, instance, homeOf(entry), null);
+  lostNoMore(state, instance, entry);
+}
+
 /** Of a deleted instance whose last attempt is cleared away nothing is on its host any more. */
 export function noteIfCleared(state: CellState, entry: Entry | undefined): void {
   if (entry?.deleting !== true) return;
@@ -37,6 +54,7 @@ export function noteIfCleared(state: CellState, entry: Entry | undefined): void 
   if (state.removals.has(finalKey(instance))) return;
   noteWhereItIs(state, instance, homeOf(entry), null);
   entry.cleared = true;
+  lostNoMore(state, instance, entry);
 }
 
 /** Keeps each host's list of the builds under way on it. */

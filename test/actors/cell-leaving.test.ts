@@ -58,6 +58,29 @@ test('leaving - one stays while instances that were there are not deleted', () =
   }
 });
 
+test('leaving - whether anything is left there is known without a look at all instances of the cell', () => {
+  const all = fencedDesk('i1');
+  all.activate('i2', 'h2');
+  const { instances } = all.on.state;
+  const looked = () => assert.unreachable('all instances were looked at');
+  Object.assign(instances, { entries: looked, values: looked, keys: looked, [Symbol.iterator]: looked });
+  const asked = () => refusal(remove(all))?.reason ?? '';
+  assert.match(asked(), /: 'i1', which was there, is not deleted yet$/);
+  all.on.tell({ type: 'delete', instance: 'i1' }, 'conductor/0');
+  all.on.tell({ type: 'released', consumer: 'i1', deleted: true });
+  assert.is(asked(), '');
+  assert.is(sentOf(withdrawn(all), 'host-set').length, 1);
+});
+
+test('leaving - what was lost there keeps one when the cell is served anew', () => {
+  const all = fencedDesk('i1', 'i2');
+  all.on.tell({ type: 'delete', instance: 'i1' }, 'conductor/0');
+  const state = all.actor.restore([all.on.stored()]);
+  assert.equal([...(state.hosts.get('h1')?.lost ?? [])], ['i1', 'i2']);
+  all.on.tell({ type: 'released', consumer: 'i1', deleted: true });
+  assert.equal([...(all.on.state.hosts.get('h1')?.lost ?? [])], ['i2']);
+});
+
 test('leaving - its providers go first, then it is forgotten, told to all, and answered as often as it is asked', () => {
   const all = fencedDesk();
   const asked = remove(all);
