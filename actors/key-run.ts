@@ -22,8 +22,10 @@ export class KeyRun {
   /** Takes a key that is new to the table, if it belongs here. */
   meet(key: string): void {
     if (this.#after !== undefined && key <= this.#after) return;
+    const last = this.#keys.at(-1);
+    if (!this.#isLast && (last === undefined || key > last)) return;
     const place = this.#placeAfter(key);
-    if (this.#keys[place - 1] === key || (place === this.#keys.length && !this.#isLast)) return;
+    if (this.#keys[place - 1] === key) return;
     this.#keys.splice(place, 0, key);
   }
 

@@ -24,12 +24,14 @@ interface Capture {
 
 /** How many keys are put in order when one page is asked for: it is hardly the last. */
 const KEYS_IN_RUN = 4_096;
+/** Of how many who list at one time it is kept where they are. */
+const MOST_RUNS = 8;
 
 export class Table<Value> extends PassingMap<string, Value> {
   readonly #rowOf: (value: Value, key: string) => unknown;
   #captures: Capture[] = [];
-  /** Where it is listed; null: it was not, or much has come there since. */
-  #run: KeyRun | null = null;
+  /** Where it is listed, the place that was asked for last first; not those where much has come since. */
+  #runs: KeyRun[] = [];
 
   /** @param rowOf A value as it is stored: it must share nothing with the value that can change. */
   constructor(rowOf: (value: Value, key: string) => unknown) {
@@ -50,7 +52,7 @@ export class Table<Value> extends PassingMap<string, Value> {
 
   override set(key: string, value: Value): this {
     if (this.#captures.length > 0) this.touch(key);
-    if (this.#run !== null && !this.has(key)) this.#noteNew(this.#run, key);
+    if (this.#runs.length > 0 && !this.has(key)) this.#noteNew(key);
     return super.set(key, value);
   }
 
@@ -69,18 +71,31 @@ export class Table<Value> extends PassingMap<string, Value> {
     super.clear();
   }
 
-  #noteNew(run: KeyRun, key: string): void {
-    run.meet(key);
-    if (run.size > 2 * KEYS_IN_RUN) this.#run = null;
+  #noteNew(key: string): void {
+    let isAnyTooLong = false;
+    for (const run of this.#runs) {
+      run.meet(key);
+      isAnyTooLong ||= run.size > 2 * KEYS_IN_RUN;
+    }
+    if (isAnyTooLong) this.#runs = this.#runs.filter(({ size }) => size <= 2 * KEYS_IN_RUN);
   }
 
   /** The next `limit` keys in order, and whether there are more. */
   keysAfter(after: string | undefined, limit: number): [string[], boolean] {
-    const known = this.#run?.next(after, limit, (key) => this.has(key));
-    if (known != null) return known;
+    for (const run of this.#runs) {
+      const known = run.next(after, limit, (key) => this.has(key));
+      if (known === null) continue;
+      this.#putFirst(run);
+      return known;
+    }
     const [keys, more] = smallest(this.keys(), after, Math.max(limit, KEYS_IN_RUN));
-    this.#run = new KeyRun(after, keys, !more);
+    this.#putFirst(new KeyRun(after, keys, !more));
     return [keys.slice(0, limit), more || keys.length > limit];
+  }
+
+  #putFirst(run: KeyRun): void {
+    if (this.#runs[0] === run) return;
+    this.#runs = [run, ...this.#runs.filter((other) => other !== run)].slice(0, MOST_RUNS);
   }
 
   /** Begins to take down all that stands here now. */
