@@ -143,7 +143,10 @@ export function admits({ state }: Work, { asked: { instances }, request }: Parke
   const { view, rankings } = state;
   const host = view.hosts.get(root);
   if (host === undefined) return false;
-  const { obstacle } = judge(view, allFiltersFor(rankings.filters, request), request.spec, host);
+  // Nobody is told what the host lacks, and all kinds that wait look at each host that has changed.
+  const isExplained = false;
+  const filters = allFiltersFor(rankings.filters, request);
+  const { obstacle } = judge(view, filters, request.spec, host, undefined, true, isExplained);
   if (obstacle !== null) return obstacle.code === GROUP_CONFLICT;
   return roomTogether(state, request, root, instances.length, effort.looks + MAX_LOOKS_TO_COUNT) !== false;
 }

@@ -174,6 +174,24 @@ test('waiting - what hosts measure makes no room: nobody looks for any as often 
   );
 });
 
+test('waiting - what a host lacks that has come free is found out for none of those that it has no room for', () => {
+  const all = rig('h1');
+  for (let vcpu = 9; vcpu < 29; vcpu += 1) all.ask(`large-${vcpu}`, { vcpu });
+  all.pass(60_000);
+  const root = all.on.state.view.providers.get('p-h1')?.spec as object;
+  let told = 0;
+  Object.defineProperty(root, 'name', {
+    get: () => {
+      told += 1;
+      return 'h1';
+    },
+  });
+  all.release('rival-h1');
+  assert.is(told, 0, 'it is put into words that nobody reads');
+  all.ask('small', { vcpu: 8 });
+  assert.equal(all.placed(), ['small']);
+});
+
 test('waiting - several that join others, for which no host has room together, cost few looks at all hosts', () => {
   const { filter, looks } = countingFilter({ late: true });
   const hosts = Array.from({ length: 600 }, (_, n) => ({ host: `h${n}`, has: { VCPU: 8 } }));
