@@ -118,6 +118,8 @@ export function hostingOf(options: HostingOptions): Hosting {
   const { name, bus, clock, outbox, subjects, logger, maxMailbox, leases, leaseTtlMs, onError } = options;
   const slicer = slicerOf(clock);
   const hosts = new Map<Address, ActorHost>();
+  /** The addresses of all of them. */
+  const bySubject = new Map<string, Address>();
   const services = new Map<Address, Service>();
   const keepers = new Map<Address, Keeper>();
   /** What was announced here, with the name by which it is asked. */
@@ -139,6 +141,7 @@ export function hostingOf(options: HostingOptions): Hosting {
   ): Hosted {
     const host = actorHost({ address, actor, journal, clock, outbox, maxMailbox, slicer, onFailure });
     hosts.set(address, host);
+    bySubject.set(subjects.of(address), address);
     const maxBytes = bus.maxPayloadBytes;
     const answer = (subject: string, text: string) => {
       if (!givenUp.has(address)) bus.publish(subject, Buffer.from(text));
@@ -155,7 +158,6 @@ export function hostingOf(options: HostingOptions): Hosting {
     owner: Address,
     { role, description, metadata, endpoints, loopback = false, stats }: RoleService,
   ): Promise<Service> {
-    const bySubject = new Map([...hosts.keys()].map((address) => [subjects.of(address), address]));
     const addressOf = new Map(endpoints.map((endpoint) => [endpoint.name, bySubject.get(endpoint.subject) ?? owner]));
     return bus.serve({
       name: role,

@@ -122,6 +122,46 @@ test('hosting - one of several that are one service leaves its place to others w
   await hosting.stop();
 });
 
+test('hosting - a role that comes is no reason to look at all actors that are there', async () => {
+  const clock = virtualClock();
+  const bus = memoryServer({ clock }).connect();
+  let looks = 0;
+  const real = subjectsOf();
+  const of = (address: string) => {
+    looks += 1;
+    return real.of(address);
+  };
+  const subjects = { ...real, of };
+  const onError = (error: unknown) => assert.unreachable(String(error));
+  const outbox = outboxOf({ bus, clock, subjects, events: false, onError });
+  const logger = pino({ level: 'silent' });
+  const hosting = hostingOf({
+    name: 'one',
+    bus,
+    clock,
+    outbox,
+    subjects,
+    logger,
+    maxMailbox: 10,
+    leaseTtlMs: 1_000,
+    onError,
+  });
+  const journal: Journal<never> = {
+    open: async () => ({ snapshot: null, records: [] }),
+    append: (_records, done) => done(null),
+    ...noSnapshots,
+    close: async () => {},
+  };
+  const addresses = Array.from({ length: 40 }, (_, shard) => `placement/${shard}`);
+  for (const address of addresses) {
+    const { handler } = hosting.host(address, fragile([]), journal, {});
+    const endpoints = [{ name: 'shard', subject: real.of(address), handler }];
+    await hosting.serve(address, { role: 'placement', description: 'placement', endpoints });
+  }
+  assert.ok(looks <= 2 * addresses.length, `looked ${looks} times`);
+  await hosting.stop();
+});
+
 test('hosting - without leases, one whose subject somebody listens on is not served, and is told why', async () => {
   const { one, run, listen } = await owned(false);
   listen('cw.>');
