@@ -209,10 +209,20 @@ export function usageOf(provider: Provider): ProviderUsage {
   const usage: ProviderUsage = { id: provider.spec.id, generation: provider.generation, used };
   if (provider.tenants > 0) usage.tenants = provider.tenants;
   if (provider.groups.size > 0) {
-    usage.groups = Object.fromEntries(provider.groups);
-    usage.groupRules = Object.fromEntries(provider.groupRules);
+    usage.groups = asTold(provider.groups);
+    usage.groupRules = asTold(provider.groupRules);
   }
   return usage;
+}
+
+/** As they are told, by the maps that hold them: each is replaced when anything of it changes. */
+const toldOf = new WeakMap<ReadonlyMap<string, unknown>, object>();
+
+/** A root may have members of thousands of groups, and its use is told with every claim. */
+function asTold<Value>(byGroup: ReadonlyMap<string, Value>): Record<string, Value> {
+  const told = toldOf.get(byGroup) ?? Object.fromEntries(byGroup);
+  toldOf.set(byGroup, told);
+  return told as Record<string, Value>;
 }
 
 export function stateOf(provider: Provider): ProviderState {

@@ -7,6 +7,8 @@ import * as assert from 'uvu/assert';
 import type { InstanceGroup, RequestSpec } from '../../actors/messages/common.ts';
 import type { Claim, ProviderSpec, ProvidersChanged, Refusal, Release } from '../../actors/messages/placement.ts';
 import { placement } from '../../actors/placement/placement.ts';
+import { type Provider, usageOf } from '../../actors/placement/providers.ts';
+import { emptyGroupsView, learnMembers, toldOn } from '../../actors/scheduler/view/groups-view.ts';
 import { emptyView, learnChanges } from '../../actors/scheduler/view/view.ts';
 import { groupOracle } from '../support/group-oracle.ts';
 import { bench, replayed, restored, sentOf, type Turned } from '../support/turn.ts';
@@ -310,6 +312,69 @@ test('instance groups - a shard says which rule the members of a group have that
   assert.equal([plain?.message.rule, plain?.message.members], [undefined, undefined]);
   shard.tell({ type: 'release', consumer: 'c1', deleted: true });
   assert.is(ruleOf(PAIRS), undefined);
+});
+
+test('groups - of a host with members of many groups all is told with each claim, and put together only where it has changed', () => {
+  const on = shardWith('a');
+  const { providers } = on.state;
+  const root = () => providers.get('a') as Provider;
+  const claim = (consumer: string, group?: string) =>
+    on.tell({
+      type: 'claim',
+      consumer,
+      attempt: 1,
+      spec: {
+        groups: [{ name: '', resources: { VCPU: 1 } }],
+        groupPolicy: 'none',
+        ...(group === undefined ? {} : { instanceGroup: { id: group, policy: 'affinity' } }),
+      },
+      allocations: [{ provider: 'a', group: '', resources: { VCPU: 1 } }],
+      keep: [],
+      expiresAt: 1e12,
+    });
+  const isAsCounted = () => {
+    const { groups = {}, groupRules = {} } = usageOf(root());
+    assert.equal(new Map(Object.entries(groups)), new Map(root().groups));
+    assert.equal(new Map(Object.entries(groupRules)), new Map(root().groupRules));
+  };
+  for (let n = 0; n < 30; n += 1) claim(`i${n}`, `/g${n}`);
+  isAsCounted();
+  const { groups } = usageOf(root());
+  claim('plain');
+  assert.is(usageOf(root()).groups, groups, 'it is put together anew');
+  claim('one-more', '/g0');
+  isAsCounted();
+  assert.is(usageOf(root()).groups?.['/g0'], 2);
+  assert.is(groups?.['/g0'], 1, 'what was told is changed');
+  on.tell({ type: 'release', consumer: 'i1', deleted: true });
+  isAsCounted();
+  assert.not.ok('/g1' in (usageOf(root()).groups ?? {}));
+});
+
+test('groups - a scheduler that is told of many groups on a host looks further only at those that have changed', () => {
+  const view = emptyGroupsView();
+  const all = (more: Record<string, number>) =>
+    ({ ...Object.fromEntries(Array.from({ length: 50 }, (_, n) => [`/g${n}`, 1])), ...more }) as Record<string, number>;
+  const rulesOf = (members: Record<string, number>) =>
+    Object.fromEntries(Object.keys(members).map((group) => [group, 'affinity']));
+  const learn = (members: Record<string, number>) => learnMembers(view, 'a', members, rulesOf(members));
+  assert.not.ok(learn(all({})));
+  let looks = 0;
+  for (const map of [view.told, view.rules]) {
+    const get = map.get.bind(map) as (key: string) => never;
+    map.get = (key: string) => {
+      looks += 1;
+      return get(key);
+    };
+  }
+  assert.not.ok(learn(all({ '/g7': 2, '/new': 1 })));
+  assert.ok(looks <= 8, `looked at ${looks}`);
+  const { '/g3': _, ...without } = all({ '/g7': 2, '/new': 1 });
+  assert.ok(learn(without), 'one has left');
+  assert.ok(learn({ ...without, '/g7': 1 }), 'one of two has left');
+  assert.equal([toldOn(view, '/g3', 'a'), toldOn(view, '/g7', 'a'), toldOn(view, '/new', 'a')], [0, 1, 1]);
+  assert.ok(learn({}));
+  assert.is(view.told.size + view.rules.size + view.onRoot.size, 0);
 });
 
 test.run();

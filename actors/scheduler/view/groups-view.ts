@@ -4,6 +4,16 @@
 /** Members by root. */
 type ByRoot = Map<string, number>;
 
+/** What is told of a root, by group. */
+interface OnRoot {
+  readonly members: Readonly<Record<string, number>>;
+  readonly rules: Readonly<Record<string, string>>;
+  /** How many groups that are. */
+  readonly count: number;
+}
+
+const NOBODY: OnRoot = { members: {}, rules: {}, count: 0 };
+
 /** The roots on which members of a group came or left, in order. */
 export interface Movements {
   readonly roots: string[];
@@ -16,8 +26,8 @@ export interface GroupsView {
   readonly told: Map<string, ByRoot>;
   /** The roots of members by the rule that is told of them, of each group: shards may know different ones. */
   readonly rules: Map<string, Map<string, Set<string>>>;
-  /** The groups that have members on a root, as told last. */
-  readonly onRoot: Map<string, readonly string[]>;
+  /** The members that are on a root, as told last. */
+  readonly onRoot: Map<string, OnRoot>;
   /** Claimed and not yet answered, by group. */
   readonly promised: Map<string, ByRoot>;
   /** Of groups that somebody has asked it of, as long as they have members. */
@@ -33,28 +43,40 @@ export function emptyGroupsView(): GroupsView {
   return { told: new Map(), rules: new Map(), onRoot: new Map(), promised: new Map(), movements: new Map() };
 }
 
-/** Takes all that is told of a root: of groups that are not named it has no member. Answers whether members have left. */
+/**
+ * Takes all that is told of a root: of groups that are not named it has no member. Answers whether members have left. It is
+ * told with every claim there, of thousands of groups it may be, of which hardly any has changed.
+ */
 export function learnMembers(
   view: GroupsView,
   root: string,
-  groups: Readonly<Record<string, number>> | undefined,
-  ruleByGroup: Readonly<Record<string, string>> | undefined,
+  members: OnRoot['members'] = NOBODY.members,
+  rules: OnRoot['rules'] = NOBODY.rules,
 ): boolean {
   const { told, onRoot } = view;
-  const before = onRoot.get(root);
-  if (before === undefined && groups === undefined) return false;
-  let haveLeft = false;
-  for (const group of before ?? []) {
-    if ((groups?.[group] ?? 0) < (told.get(group)?.get(root) ?? 0)) haveLeft = true;
-    if (groups?.[group] !== undefined) continue;
-    set(view, told, group, root, 0);
-    setRule(view, group, root, undefined);
+  const before = onRoot.get(root) ?? NOBODY;
+  if (members === before.members && rules === before.rules) return false;
+  let [count, stayed, haveLeft] = [0, 0, false];
+  for (const group in members) {
+    count += 1;
+    const now = members[group] as number;
+    const known = before.members[group];
+    if (known !== undefined) stayed += 1;
+    if (now !== known) set(view, told, group, root, now);
+    if (known !== undefined && now < known) haveLeft = true;
+    const rule = rules[group];
+    if (rule !== undefined && rule !== before.rules[group]) setRule(view, group, root, rule);
   }
-  const named = Object.keys(groups ?? {});
-  for (const group of named) set(view, told, group, root, groups?.[group] as number);
-  for (const [group, rule] of Object.entries(ruleByGroup ?? {})) setRule(view, group, root, rule);
-  if (named.length === 0) onRoot.delete(root);
-  else onRoot.set(root, named);
+  if (stayed < before.count) {
+    haveLeft = true;
+    for (const group in before.members) {
+      if (members[group] !== undefined) continue;
+      set(view, told, group, root, 0);
+      setRule(view, group, root, undefined);
+    }
+  }
+  if (count === 0) onRoot.delete(root);
+  else onRoot.set(root, { members, rules, count });
   return haveLeft;
 }
 
