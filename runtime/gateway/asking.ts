@@ -60,6 +60,8 @@ interface Pending {
   readonly to: Address;
   /** Whom it was put to last: the actor, or one by name of all that serve its queue group. */
   putTo: Address;
+  /** Where it is told that nobody listens there. */
+  unheardOn: string;
   readonly type: string;
   readonly deadline: Timer;
   /** When the question is put again. */
@@ -92,6 +94,8 @@ export function asking(options: AskingOptions): Asking {
   const { name, bus, clock, outbox, subjects, timeoutMs, onError } = options;
   const address = gatewayAddress(name);
   const pending = new PassingMap<number, Pending>();
+  /** The same by where it is told that nobody listens: of one actor that is away it is told again and again. */
+  const byUnheard = new Map<string, Set<Pending>>();
   let asks = asksFrom(clock.now());
   let isStopped = false;
   /** The scheduler that was heard last. */
@@ -109,16 +113,31 @@ export function asking(options: AskingOptions): Asking {
     waiting.reject(declinedBy(waiting.to, message));
   }
 
-  function settle(ask: number, { deadline, again }: Pending): void {
+  function settle(ask: number, waiting: Pending): void {
     pending.delete(ask);
-    deadline.cancel();
-    again.cancel();
+    leave(waiting);
+    waiting.deadline.cancel();
+    waiting.again.cancel();
+  }
+
+  function leave(waiting: Pending): void {
+    const others = byUnheard.get(waiting.unheardOn);
+    if (others?.delete(waiting) === true && others.size === 0) byUnheard.delete(waiting.unheardOn);
+  }
+
+  function notePutTo(waiting: Pending, putTo: Address): void {
+    leave(waiting);
+    const unheardOn = subjects.unheard(address, putTo);
+    Object.assign(waiting, { putTo, unheardOn });
+    const others = byUnheard.get(unheardOn);
+    if (others === undefined) byUnheard.set(unheardOn, new Set([waiting]));
+    else others.add(waiting);
   }
 
   /** Nobody listens there: whoever asks that actor tries again soon. */
   function unheard(subject: string): void {
-    for (const waiting of pending.values()) {
-      if (waiting.pausing || subjects.unheard(address, waiting.putTo) !== subject) continue;
+    for (const waiting of byUnheard.get(subject) ?? []) {
+      if (waiting.pausing) continue;
       waiting.unheard = true;
       waiting.pausing = true;
       waiting.again.cancel();
@@ -161,7 +180,7 @@ export function asking(options: AskingOptions): Asking {
       return new Promise((resolve, reject) => {
         let againMs = AGAIN_AFTER_MS;
         const put = (putTo = to) => {
-          waiting.putTo = putTo;
+          notePutTo(waiting, putTo);
           waitToPutAgain();
           outbox.send(address, putTo, { ask, ...question });
         };
@@ -181,6 +200,7 @@ export function asking(options: AskingOptions): Asking {
         const waiting: Pending = {
           to,
           putTo: to,
+          unheardOn: '',
           type,
           deadline,
           again: deadline,

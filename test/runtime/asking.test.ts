@@ -9,7 +9,7 @@ import { encode } from '../../runtime/codec.ts';
 import type { CellwrightError } from '../../runtime/errors.ts';
 import { decodeFrame } from '../../runtime/frames.ts';
 import { asking } from '../../runtime/gateway/asking.ts';
-import type { Outbox } from '../../runtime/outbox.ts';
+import { type Outbox, outboxOf } from '../../runtime/outbox.ts';
 import { subjectsOf } from '../../runtime/subjects.ts';
 import { systemClock } from '../../runtime/system-clock.ts';
 import { virtualClock } from '../../runtime/virtual-clock.ts';
@@ -322,6 +322,29 @@ test('asking - an answer that is late, to an earlier life of the same name, is n
     clock.advanceTo(clock.now() + 1);
   }
   assert.is(new Set(asks).size, 300);
+});
+
+test('asking - that nobody listens for one is no reason to look at all others that wait', async () => {
+  const { clock, server, subjects: real, bus, onError } = outboxInMemory();
+  let looks = 0;
+  const unheard = (asker: string, to: string) => {
+    looks += 1;
+    return real.unheard(asker, to);
+  };
+  const subjects = { ...real, unheard };
+  const outbox = outboxOf({ bus, clock, subjects, events: false, onError });
+  const asker = asking({ name: 'n1', bus, clock, outbox, subjects, timeoutMs: LIMIT_MS, onError });
+  const ask = (to: string) => asker.ask(to, { type: 'show', instance: 'i' }, 'shown').catch(({ code }) => code);
+  server.connect().subscribe(real.of(CELL), () => {});
+  const others = Array.from({ length: 200 }, () => ask(CELL));
+  clock.advanceTo(clock.now() + 500);
+  looks = 0;
+  const away = ask('cell/away');
+  clock.advanceTo(clock.now() + 400);
+  assert.ok(looks > 3, 'it is not put again');
+  assert.ok(looks < 20, `looked ${looks} times`);
+  asker.stop();
+  assert.equal(new Set(await Promise.all([away, ...others])), new Set(['closed']));
 });
 
 test.run();
