@@ -7,10 +7,11 @@ import { capacityDifferences } from './capacity.ts';
 import type { Account, Difference } from './differences.ts';
 import { type Finding, type Repair, whoseIs } from './finding.ts';
 import { holdingDifferences } from './holding.ts';
-import { hostProvidersOf, type Look, placeOf } from './look.ts';
+import { type Look, placeOf } from './look.ts';
+import { type Lookups, lookupsIn } from './lookups.ts';
 import { disagreements } from './owners.ts';
 import { runningDifferences } from './running.ts';
-import { isCompleteIn, unknownIn } from './unknown.ts';
+import { unknownIn } from './unknown.ts';
 import { overdue, stuck } from './waiting.ts';
 
 export interface Compared {
@@ -22,27 +23,37 @@ export interface Compared {
 /** @param overdueMs How long something may be owed before it is told. */
 export function compare(look: Look, overdueMs: number): Compared {
   const accounts = accountsOf(look);
-  const differences = [...placementDifferences(look, accounts), ...hostDifferences(look, accounts)];
+  const lookups = lookupsIn(look);
+  const unknown = unknownIn(look);
+  const differences = [...placementDifferences(look, accounts, lookups), ...hostDifferences(look, accounts)];
+  // Only where all owners and all hosts were seen is what nobody knows known to be nobody's.
+  const mayMend = unknown.length === 0;
   return {
     findings: [
-      ...differences.map((difference) => findingOf(difference, look, accounts)),
+      ...differences.map((difference) => findingOf(difference, look, { accounts, lookups, mayMend })),
       ...disagreements(look),
       ...stuck(look),
       ...overdue(look, overdueMs),
     ],
-    unknown: unknownIn(look),
+    unknown,
   };
 }
 
-function placementDifferences(look: Look, accounts: ReadonlyMap<string, Account>): Difference[] {
+interface Known {
+  readonly accounts: ReadonlyMap<string, Account>;
+  readonly lookups: Lookups;
+  readonly mayMend: boolean;
+}
+
+function placementDifferences(look: Look, accounts: Known['accounts'], lookups: Lookups): Difference[] {
   if (look.placement === null) return [];
   const { providers, consumers, inDoubt, steady } = look.placement;
   const capacity = capacityDifferences(providers, consumers, inDoubt).filter(
     // Of a provider that is busy the figures do not belong together.
-    ({ provider = '' }) => steady.has(provider) || !providers.some(({ id }) => id === provider),
+    ({ provider = '' }) => steady.has(provider) || !lookups.isProvider(provider),
   );
   const holding = holdingDifferences(providers, consumers, accounts).filter(
-    ({ instance = '' }) => accounts.has(instance) || isNobodys(look, instance),
+    ({ instance = '' }) => accounts.has(instance) || isNobodys(look, instance, lookups),
   );
   return [...capacity, ...holding];
 }
@@ -51,15 +62,14 @@ function placementDifferences(look: Look, accounts: ReadonlyMap<string, Account>
  * Whether everybody who could know a consumer was asked: the super conductor, and the cells of the hosts on which it
  * holds resources. A provider that is no host's, and serves others, has no cell to ask.
  */
-function isNobodys({ placement, conducted, cells }: Look, consumer: string): boolean {
+function isNobodys({ placement, conducted, cells }: Look, consumer: string, lookups: Lookups): boolean {
   if (placement === null || conducted === null) return false;
-  const known = hostProvidersOf(cells);
   const everyCell = [...cells.values()].every((cell) => cell !== null);
-  const roots = new Map(placement.providers.map(({ id, root }) => [id, root]));
-  const held = placement.consumers.find((one) => one.consumer === consumer)?.held ?? [];
-  return held.every(({ allocations }) =>
-    allocations.every(({ provider }) => everyCell || known.has(roots.get(provider) ?? '')),
-  );
+  return lookups
+    .heldBy(consumer)
+    .every(({ allocations }) =>
+      allocations.every(({ provider }) => everyCell || lookups.isOfHost(lookups.rootOf(provider) ?? '')),
+    );
 }
 
 function hostDifferences({ driven, cells, conducted }: Look, accounts: ReadonlyMap<string, Account>): Difference[] {
@@ -71,10 +81,10 @@ function hostDifferences({ driven, cells, conducted }: Look, accounts: ReadonlyM
   );
 }
 
-function findingOf(difference: Difference, look: Look, accounts: ReadonlyMap<string, Account>): Finding {
+function findingOf(difference: Difference, look: Look, known: Known): Finding {
   const { kind, what, instance, attempts, cell, host, provider } = difference;
-  const isOthers = isOnHost(difference) ? isForeign(look, difference) : false;
-  const repairs = isCompleteIn(look) && isOthers === false ? repairsOf(difference, look, accounts) : [];
+  const isOthers = isOnHost(difference) ? isForeign(look, difference, known.lookups) : false;
+  const repairs = known.mayMend && isOthers === false ? repairsOf(difference, known) : [];
   return { kind, what, whose: whoseIs(difference, isOthers), instance, attempts, cell, host, provider, repairs };
 }
 
@@ -86,15 +96,18 @@ const isOnHost = ({ kind, host }: Difference) =>
  * Whether it is of what was on a host before its cell knew the host: that may be alive, whoever has ordered it. Null: its
  * cell does not tell.
  */
-function isForeign({ cells }: Look, { cell = '', host, instance = '', attempts = [] }: Difference): boolean | null {
-  const look = cells.get(cell);
-  const foreign = look?.hosts.find((one) => one.host === host)?.foreign;
-  if (foreign === undefined) return look?.tellsForeign === true ? false : null;
+function isForeign(
+  { cells }: Look,
+  { cell = '', host = '', instance = '', attempts = [] }: Difference,
+  lookups: Lookups,
+): boolean | null {
+  const foreign = lookups.hostAt(cell, host)?.foreign;
+  if (foreign === undefined) return cells.get(cell)?.tellsForeign === true ? false : null;
   const { count, named } = foreign;
   return count > named.length || attempts.some((attempt) => named.includes(attemptKey({ instance, attempt })));
 }
 
-function repairsOf(difference: Difference, look: Look, accounts: ReadonlyMap<string, Account>): Repair[] {
+function repairsOf(difference: Difference, { accounts, lookups }: Known): Repair[] {
   const { kind, instance, attempts = [], cell, host } = difference;
   if (instance === undefined) return [];
   const account = accounts.get(instance);
@@ -105,7 +118,7 @@ function repairsOf(difference: Difference, look: Look, accounts: ReadonlyMap<str
     return attempts.filter(isOver).map((attempt) => ({ type: 'destroy', cell, host, instance, attempt }));
   }
   if (kind !== 'leaked-allocation' && kind !== 'two-homes') return [];
-  const runs = [...look.driven.values()].flatMap((found) => found ?? []).filter((one) => one.instance === instance);
+  const runs = lookups.runsOf(instance);
   if (account === undefined) return runs.length > 0 ? [] : [{ type: 'release', consumer: instance, attempt: null }];
   return attempts
     .filter((attempt) => isOver(attempt) && !runs.some((one) => one.attempt === attempt))

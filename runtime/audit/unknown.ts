@@ -31,11 +31,6 @@ export function unknownIn(look: Look): string[] {
 
 export const fenceCommand = (cell: string, host: string): string => `cellwright host fence ${cell}/${host}`;
 
-/** Whether all owners and all hosts were seen, so that what nobody knows is known to be nobody's. */
-export function isCompleteIn(look: Look): boolean {
-  return unknownIn(look).length === 0;
-}
-
 /** Hosts of placement that no cell has shown: there is a cell that nobody has heard of. */
 function unownedProviders({ placement, cells }: Look): string[] {
   if (placement === null || [...cells.values()].includes(null)) return [];

@@ -50,6 +50,32 @@ test('audit - an allocation of a consumer that nobody knows is a leak, and goes 
   );
 });
 
+test('audit - however many leaks there are, providers, hosts and what runs there are gone through as often as for one', () => {
+  const readsWith = (leaks: number): number => {
+    let reads = 0;
+    const counted = <Item>(list: Item[]): Item[] =>
+      new Proxy(list, {
+        get(target, key) {
+          if (typeof key === 'string' && /^\d+$/.test(key)) reads += 1;
+          return Reflect.get(target, key);
+        },
+      });
+    const { findings } = seen((doctored) => {
+      for (let n = 0; n < leaks; n += 1) doctored.consumers.push(holds(`ghost-${n}`, [1, 'p-h2']));
+      use(doctored, 'p-h2', leaks);
+      doctored.providers = counted(doctored.providers);
+      c1(doctored).hosts = counted(c1(doctored).hosts);
+      for (const [place, found] of doctored.driven) doctored.driven.set(place, found && counted(found));
+    });
+    assert.is(
+      findings.filter(({ kind, repairs }) => kind === 'leaked-allocation' && repairs.length === 1).length,
+      leaks,
+    );
+    return reads;
+  };
+  assert.is(readsWith(100), readsWith(1));
+});
+
 test('audit - what callers of the Placement API took for consumers of their own is theirs, and no leak', () => {
   const seenWith = seen((doctored) => {
     doctored.consumers.push(holds('migration', [0, 'p-h2']));
