@@ -68,7 +68,7 @@ function collect(landscape: Landscape, request: CandidatesRequest, rounds: numbe
   const found: Candidate[] = [];
   const known = new Set<string>();
   // Only a provider that serves several trees, or a group that is spread, can lead to one way twice.
-  const mayRepeat = sharers.size > 0 || request.groups.length > 1;
+  const mayRepeat = sharers.areAny || request.groups.length > 1;
   let entries = 0;
   let goingOn: Generator<Candidate>[] = [];
   const isFull = () => found.length >= (request.limit ?? Number.POSITIVE_INFINITY) || entries >= MAX_ENTRIES;
@@ -93,7 +93,7 @@ function collect(landscape: Landscape, request: CandidatesRequest, rounds: numbe
     if (isFull()) break;
     const tree = landscape.tree(root);
     if (!rootServes(tree[0] as Provider, request)) continue;
-    const slots = slotsOf(request.groups, tree, sharers.get(root) ?? [], treesAsked);
+    const slots = slotsOf(request.groups, tree, sharers.with(tree), treesAsked);
     if (slots === null) continue;
     const ways = search(slots, request, providers, budget);
     if (next(ways)) goingOn.push(ways);
@@ -107,19 +107,53 @@ function collect(landscape: Landscape, request: CandidatesRequest, rounds: numbe
   return found;
 }
 
-/** The trees that can serve the request: the one that it names, when nobody outside shares. */
+/** The trees that can serve the request, as far as that is known without a look at them, and maybe some others. */
 function rootsFor(
-  { trees }: PlacementState,
+  state: PlacementState,
   { groups }: CandidatesRequest,
   treesAsked: ReadonlyMap<CandidateGroup, string>,
   sharers: Sharers,
 ): Iterable<string> {
-  const asked = new Set(treesAsked.values());
-  if (sharers.size > 0 || asked.size === 0) return trees.keys();
+  const { trees } = state;
   // A group without resources may be served wherever it likes; what serves it must still be of the same tree.
-  const withResources = groups.some((group) => treesAsked.has(group) && Object.keys(group.resources).length > 0);
-  if (!withResources || asked.size > 1) return trees.keys();
-  return [...asked].filter((root) => trees.has(root));
+  const [asked, ...others] = new Set(
+    groups.filter(({ resources }) => Object.keys(resources).length > 0).flatMap((group) => treesAsked.get(group) ?? []),
+  );
+  // With another tree, only what is shared can serve two.
+  if (asked !== undefined && others.length === 0 && !sharers.areIn(({ root }) => root === asked)) {
+    return trees.has(asked) ? [asked] : [];
+  }
+  return rootsInAggregates(state, groups, sharers) ?? trees.keys();
+}
+
+/** The trees with a member of one of the aggregates of a list, of the list with the fewest; null: no list tells. */
+function rootsInAggregates(
+  { indexes, providers }: PlacementState,
+  groups: readonly CandidateGroup[],
+  sharers: Sharers,
+): Iterable<string> | null {
+  const lists = groups
+    .filter(({ suffix, resources }) => suffix !== '' || Object.keys(resources).length > 0)
+    .flatMap(({ memberOf }) => memberOf)
+    .filter((list) => !sharers.areIn(({ aggregates }) => list.some((aggregate) => aggregates.has(aggregate))));
+  const sizeOf = (list: readonly string[]) =>
+    list.reduce((sum, aggregate) => sum + (indexes.aggregates.get(aggregate)?.size ?? 0), 0);
+  const [fewest] = lists.toSorted((one, other) => sizeOf(one) - sizeOf(other));
+  if (fewest === undefined) return null;
+  return rootsOfMembers(fewest);
+
+  /** One by one: with a limit, few of many are looked at. */
+  function* rootsOfMembers(aggregates: readonly string[]): Iterable<string> {
+    const known = new Set<string>();
+    for (const aggregate of aggregates) {
+      for (const id of indexes.aggregates.get(aggregate) ?? []) {
+        const { root } = providers.get(id) as Provider;
+        if (known.has(root)) continue;
+        known.add(root);
+        yield root;
+      }
+    }
+  }
 }
 
 function rootServes({ traits }: Provider, { rootRequired, rootForbidden }: CandidatesRequest): boolean {

@@ -16,24 +16,43 @@ export interface Slot {
   readonly options: readonly Provider[];
 }
 
-/** The providers that share with a tree, by its root; a tree's own are among them. */
-export type Sharers = ReadonlyMap<string, readonly Provider[]>;
+/** The providers that share with others through an aggregate. */
+export interface Sharers {
+  /** Whether any tree is shared with. */
+  readonly areAny: boolean;
+  /** Those that share with a tree; its own are among them. */
+  with(tree: readonly Provider[]): readonly Provider[];
+  /** Whether one of them is in such a tree, or in such an aggregate. */
+  areIn(where: (sharer: Provider) => boolean): boolean;
+}
 
-/** `foreign`: providers of other shards that share. */
+/**
+ * Of each tree it is found when it is come to: an aggregate may have all hosts, of which a question looks at a few.
+ * @param foreign Providers of other shards that share.
+ */
 export function sharersOf({ providers, indexes }: PlacementState, foreign: readonly Provider[]): Sharers {
-  const sharers = new Map<string, Set<Provider>>();
-  const own = [...indexes.sharing].map((id) => providers.get(id) as Provider);
-  for (const sharer of [...own, ...foreign]) {
+  const all = [...[...indexes.sharing].map((id) => providers.get(id) as Provider), ...foreign];
+  const byAggregate = new Map<string, Provider[]>();
+  for (const sharer of all) {
     for (const aggregate of sharer.aggregates) {
-      for (const member of indexes.aggregates.get(aggregate) ?? []) {
-        const { root } = providers.get(member) as Provider;
-        const known = sharers.get(root);
-        if (known === undefined) sharers.set(root, new Set([sharer]));
-        else known.add(sharer);
-      }
+      if (!indexes.aggregates.has(aggregate)) continue;
+      const known = byAggregate.get(aggregate);
+      if (known === undefined) byAggregate.set(aggregate, [sharer]);
+      else known.push(sharer);
     }
   }
-  return new Map([...sharers].map(([root, ofRoot]) => [root, [...ofRoot]]));
+  return {
+    areAny: byAggregate.size > 0,
+    with(tree) {
+      if (byAggregate.size === 0) return [];
+      const found = new Set<Provider>();
+      for (const { aggregates } of tree) {
+        for (const aggregate of aggregates) for (const sharer of byAggregate.get(aggregate) ?? []) found.add(sharer);
+      }
+      return found.size < 2 ? [...found] : all.filter((sharer) => found.has(sharer));
+    },
+    areIn: (where) => all.some(where),
+  };
 }
 
 /** The choices to be made for a request in one tree, or null when one of them has no option. */
@@ -52,6 +71,7 @@ export function slotsOf(
       slots.push({ group, resources: group.resources, options });
       continue;
     }
+    if (lacksTrait(group, tree, sharers)) return null;
     for (const resourceClass in group.resources) {
       const amount = group.resources[resourceClass] as number;
       const options = unnamedOptions(group, resourceClass, amount, tree, sharers, treeAsked);
@@ -60,6 +80,17 @@ export function slotsOf(
     }
   }
   return slots;
+}
+
+/** Whether nobody has a trait that what serves the unnamed group must have; then no choice needs to be tried. */
+function lacksTrait(
+  { required, resources }: CandidateGroup,
+  tree: readonly Provider[],
+  sharers: readonly Provider[],
+): boolean {
+  if (required.length === 0 || Object.keys(resources).length === 0) return false;
+  const has = (any: readonly string[]) => (one: Provider) => any.some((trait) => one.traits.has(trait));
+  return !required.every((any) => tree.some(has(any)) || sharers.some(has(any)));
 }
 
 /** A named group is served by one provider, which meets all that the group asks by itself. */

@@ -1,0 +1,140 @@
+// Area: placement, looks. What is asked of a few costs a few looks, however many providers and consumers there are.
+
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import type { ApiOutcome, CandidateGroup, PlacementApiMessage } from '../../actors/messages/placement-api.ts';
+import type { Candidates } from '../../actors/placement/api/candidates/find.ts';
+import { inventoryOf, providerOf, put, shardWith } from '../support/placement-desk.ts';
+import { sentOf } from '../support/turn.ts';
+
+const test = suite('placement, looks');
+const HOSTS = 1_000;
+
+type Shard = ReturnType<typeof shardWith>;
+
+/** Every hundredth host has a trait and is in an aggregate; all are in another. */
+function fleet(): Shard {
+  return shardWith(
+    ...Array.from({ length: HOSTS }, (_, n) => [
+      providerOf(`h${n}`, {
+        inventories: { VCPU: inventoryOf({ total: 100 }) },
+        traits: n % 100 === 0 ? ['CUSTOM_RARE'] : [],
+        aggregates: n % 100 === 0 ? ['all', 'few'] : ['all'],
+      }),
+    ]),
+  );
+}
+
+function ask(shard: Shard, question: object): unknown {
+  const turned = shard.tell({ ask: 1, ...question } as PlacementApiMessage);
+  const text = sentOf(turned, 'placement-answer').map(({ message }) => message.text);
+  const outcome = JSON.parse(text.join('')) as ApiOutcome;
+  return 'refused' in outcome ? outcome.refused : outcome.ok;
+}
+
+/** How often something is read of a map while `work` is done: an entry, or one of all. */
+function looksAt(map: ReadonlyMap<string, unknown>, work: () => void): number {
+  let looks = 0;
+  const counted = <Of>(of: Iterable<Of>): Of[] => {
+    const all = [...of];
+    return Object.assign([], {
+      *[Symbol.iterator]() {
+        for (const one of all) {
+          looks += 1;
+          yield one;
+        }
+      },
+    });
+  };
+  const { get, keys, values, entries } = map;
+  const listed = { keys: () => counted(keys.call(map)), values: () => counted(values.call(map)) };
+  const counting = {
+    ...listed,
+    entries: () => counted(entries.call(map)),
+    [Symbol.iterator]: () => counted(entries.call(map))[Symbol.iterator](),
+    get(key: string) {
+      looks += 1;
+      return get.call(map, key);
+    },
+  };
+  Object.assign(map, counting);
+  work();
+  for (const name of Reflect.ownKeys(counting)) Reflect.deleteProperty(map, name);
+  return looks;
+}
+
+const candidates = (told: Partial<CandidateGroup> = {}, limit = 2) => ({
+  type: 'candidates',
+  groups: [
+    {
+      suffix: '',
+      resources: { VCPU: 1 },
+      required: [],
+      forbidden: [],
+      memberOf: [],
+      notMemberOf: [],
+      inTree: null,
+      ...told,
+    },
+  ],
+  groupPolicy: null,
+  rootRequired: [],
+  rootForbidden: [],
+  sameSubtree: [],
+  limit,
+  nested: true,
+});
+
+function hostsIn(found: unknown): string[] {
+  return (found as Candidates).requests.flatMap(({ allocations }) => Object.keys(allocations)).sort();
+}
+
+test('placement, looks - candidates of an aggregate are looked for among its members', () => {
+  const shard = fleet();
+  let found: unknown;
+  const looks = looksAt(shard.state.providers, () => {
+    found = ask(shard, candidates({ memberOf: [['all'], ['few']] }, 50));
+  });
+  assert.equal(
+    hostsIn(found),
+    Array.from({ length: 10 }, (_, n) => `h${n * 100}`),
+  );
+  assert.ok(looks < 60, `${looks} looks`);
+});
+
+test('placement, looks - with what is shared by all hosts, candidates are looked for in as many trees as without', () => {
+  const shard = fleet();
+  const storage = providerOf('storage', {
+    inventories: { DISK_GB: inventoryOf() },
+    traits: ['MISC_SHARES_VIA_AGGREGATE'],
+    aggregates: ['all'],
+  });
+  shard.tell(put([storage]));
+  const both = { resources: { VCPU: 1, DISK_GB: 1 } };
+  const found: unknown[] = [];
+  const looks = looksAt(shard.state.providers, () => {
+    found.push(ask(shard, candidates(both)), ask(shard, candidates({ inTree: 'h7' })));
+  });
+  assert.equal(found.map(hostsIn), [['h0', 'h1', 'storage', 'storage'], ['h7']]);
+  assert.ok(looks < 60, `${looks} looks`);
+  const inStorage = ask(shard, candidates({ suffix: '_1', resources: { DISK_GB: 1 }, inTree: 'storage' }, 2_000));
+  assert.is(hostsIn(inStorage).length, 1, 'each way once, though it is one of each host');
+});
+
+test('placement, looks - where nobody of a tree has a trait that is asked for, no amounts are looked at', () => {
+  const shard = fleet();
+  let looks = 0;
+  for (const { stocks } of shard.state.providers.values()) {
+    Object.assign(stocks, {
+      get(resourceClass: string) {
+        looks += 1;
+        return Map.prototype.get.call(stocks, resourceClass);
+      },
+    });
+  }
+  const found = ask(shard, candidates({ required: [['CUSTOM_RARE']] }, 50));
+  assert.is(hostsIn(found).length, 10);
+  assert.ok(looks < 100, `${looks} looks`);
+});
+
+test.run();
