@@ -1,12 +1,15 @@
-// Ways to providers other than by id: how many bear a name, who is in an aggregate, who shares. They are made of the
-// providers, so they need no record; every provider comes and goes through here.
+// Ways to providers other than by id: who bears a name, who is in an aggregate, who shares, how many have a trait. They are
+// made of the providers, so they need no record; every provider comes and goes through here.
 
+import { adjust } from '../amounts.ts';
 import { countAbove, type Provider, type Providers } from './providers.ts';
 import { SHARES_VIA_AGGREGATE } from './standard-traits.ts';
 
 export interface Indexes {
-  readonly names: Map<string, number>;
+  /** As a rule one; computes may tell of several by one name. */
+  readonly names: Map<string, readonly string[]>;
   readonly aggregates: Map<string, Set<string>>;
+  readonly traits: Map<string, number>;
   readonly sharing: Set<string>;
 }
 
@@ -18,7 +21,7 @@ interface Indexed {
 }
 
 export function emptyIndexes(): Indexes {
-  return { names: new Map(), aggregates: new Map(), sharing: new Set() };
+  return { names: new Map(), aggregates: new Map(), traits: new Map(), sharing: new Set() };
 }
 
 /** Puts a provider in, in place of the one with its id. */
@@ -40,8 +43,9 @@ export function uninstall({ providers, indexes, gone, puts }: Indexed, id: strin
   leave(indexes, provider);
 }
 
-function enter({ names, aggregates, sharing }: Indexes, { spec: { id, name }, ...provider }: Provider): void {
-  names.set(name, (names.get(name) ?? 0) + 1);
+function enter({ names, aggregates, traits, sharing }: Indexes, { spec: { id, name }, ...provider }: Provider): void {
+  names.set(name, [...(names.get(name) ?? []), id]);
+  for (const trait of provider.traits) adjust(traits, trait, 1);
   for (const aggregate of provider.aggregates) {
     const members = aggregates.get(aggregate);
     if (members === undefined) aggregates.set(aggregate, new Set([id]));
@@ -50,10 +54,11 @@ function enter({ names, aggregates, sharing }: Indexes, { spec: { id, name }, ..
   if (provider.traits.has(SHARES_VIA_AGGREGATE)) sharing.add(id);
 }
 
-function leave({ names, aggregates, sharing }: Indexes, { spec: { id, name }, ...provider }: Provider): void {
-  const others = (names.get(name) ?? 1) - 1;
-  if (others === 0) names.delete(name);
+function leave({ names, aggregates, traits, sharing }: Indexes, { spec: { id, name }, ...provider }: Provider): void {
+  const others = (names.get(name) ?? []).filter((one) => one !== id);
+  if (others.length === 0) names.delete(name);
   else names.set(name, others);
+  for (const trait of provider.traits) adjust(traits, trait, -1);
   for (const aggregate of provider.aggregates) {
     const members = aggregates.get(aggregate);
     members?.delete(id);

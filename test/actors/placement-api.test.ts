@@ -89,7 +89,7 @@ function checkAccounts(state: PlacementState): void {
   const inTrees = [...trees.values()].flat();
   assert.equal([...new Set(inTrees)].sort(), [...providers.keys()].sort());
   assert.is(inTrees.length, providers.size);
-  const named = [...indexes.names.values()].reduce((sum, count) => sum + count, 0);
+  const named = [...indexes.names.values()].reduce((sum, { length }) => sum + length, 0);
   assert.is(named, providers.size);
 }
 

@@ -137,4 +137,56 @@ test('placement, looks - where nobody of a tree has a trait that is asked for, n
   assert.ok(looks < 100, `${looks} looks`);
 });
 
+test('placement, looks - a provider is found by its name, and those of an aggregate are, without a look at the others', () => {
+  const shard = fleet();
+  const find = (told: object) =>
+    ask(shard, {
+      type: 'providers-find',
+      memberOf: [],
+      notMemberOf: [],
+      required: [],
+      forbidden: [],
+      resources: {},
+      ...told,
+    }) as { id: string }[];
+  let found: { id: string }[][] = [];
+  const looks = looksAt(shard.state.providers, () => {
+    found = [find({ name: 'h7' }), find({ name: 'h1', memberOf: [['few']] }), find({ memberOf: [['few']] })];
+  });
+  assert.equal(
+    found.map((one) => one.map(({ id }) => id)),
+    [['h7'], [], Array.from({ length: 10 }, (_, n) => `h${n * 100}`)],
+  );
+  assert.ok(looks < 20, `${looks} looks`);
+});
+
+test('placement, looks - a name is found for as long as a provider has it', () => {
+  const shard = shardWith([providerOf('a', { name: 'one' })], [providerOf('b', { name: 'one' })]);
+  const named = (name: string) => {
+    const nothing = { memberOf: [], notMemberOf: [], required: [], forbidden: [], resources: {} };
+    return (ask(shard, { type: 'providers-find', name, ...nothing }) as { id: string }[]).map(({ id }) => id).sort();
+  };
+  assert.equal(named('one'), ['a', 'b']);
+  ask(shard, { type: 'provider-update', id: 'a', name: 'two', reparent: false });
+  assert.equal([named('one'), named('two')], [['b'], ['a']]);
+  ask(shard, { type: 'provider-delete', id: 'b' });
+  assert.equal(named('one'), []);
+});
+
+test('placement, looks - which traits are in use is told, and a trait that is not is deleted, without a look at a provider', () => {
+  const shard = fleet();
+  const associated = () => (ask(shard, { type: 'traits-list' }) as { associated: string[] }).associated;
+  const drop = (name: string) => ask(shard, { type: 'trait-delete', name }) as { code: string; message: string } | null;
+  const looks = looksAt(shard.state.providers, () => {
+    assert.equal(associated(), ['CUSTOM_RARE']);
+    ask(shard, { type: 'trait-put', name: 'CUSTOM_UNUSED' });
+    assert.is(drop('CUSTOM_UNUSED'), null);
+  });
+  assert.is(looks, 0);
+  assert.is(drop('CUSTOM_RARE')?.message, "provider 'h0' has the trait CUSTOM_RARE");
+  for (let n = 0; n < HOSTS; n += 100) ask(shard, { type: 'traits-put', id: `h${n}`, traits: [] });
+  assert.equal(associated(), []);
+  assert.is(drop('CUSTOM_RARE'), null);
+});
+
 test.run();

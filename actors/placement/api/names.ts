@@ -44,13 +44,13 @@ export function putTrait({ catalog }: PlacementState, { name }: ApiMessage<'trai
   return done({ type: 'trait-made', name }, { made: true });
 }
 
-export function deleteTrait({ catalog, providers }: PlacementState, { name }: ApiMessage<'trait-delete'>): Decision {
+export function deleteTrait(
+  { catalog, providers, indexes }: PlacementState,
+  { name }: ApiMessage<'trait-delete'>,
+): Decision {
   if (!isKnownTrait(catalog, name)) return decline(noTrait(name));
   if (!name.startsWith(CUSTOM)) return decline(refused('trait-standard', `${name} is a standard trait`));
-  for (const { traits, spec } of providers.values()) {
-    if (traits.has(name)) {
-      return decline(refused('trait-in-use', `provider '${spec.id}' has the trait ${name}`, { provider: spec.id }));
-    }
-  }
-  return done({ type: 'trait-removed', name });
+  if (!indexes.traits.has(name)) return done({ type: 'trait-removed', name });
+  const provider = [...providers.values()].find(({ traits }) => traits.has(name))?.spec.id ?? '';
+  return decline(refused('trait-in-use', `provider '${provider}' has the trait ${name}`, { provider }));
 }

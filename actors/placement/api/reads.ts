@@ -106,12 +106,9 @@ export function showProvider({ providers }: PlacementState, { id }: ApiMessage<'
 }
 
 export function findProviders(state: PlacementState, asked: ApiMessage<'providers-find'>): ApiOutcome {
-  const { name, id, inTree, memberOf, notMemberOf, required, forbidden, resources } = asked;
+  const { name, inTree, memberOf, notMemberOf, required, forbidden, resources } = asked;
   const unknown = [...required.flat(), ...forbidden].find((trait) => !isKnownTrait(state.catalog, trait));
   const fits = Object.entries(resources);
-  let pool: Iterable<Provider> = state.providers.values();
-  if (id !== undefined) pool = [state.providers.get(id)].filter((one) => one !== undefined);
-  else if (inTree !== undefined) pool = treeOf(state, state.providers.get(inTree)?.root ?? '');
   const treeRoot = inTree === undefined ? undefined : (state.providers.get(inTree)?.root ?? null);
   // As the reference does: in a tree that is not there nothing is looked for, not even what is asked.
   if (treeRoot === null) return { ok: [] };
@@ -119,7 +116,7 @@ export function findProviders(state: PlacementState, asked: ApiMessage<'provider
   const fault = unknownClass(state, Object.keys(resources));
   if (fault !== null) return fault;
   const found: ProviderSummary[] = [];
-  for (const provider of pool) {
+  for (const provider of poolFor(state, asked)) {
     const { spec, root, traits, aggregates } = provider;
     if (name !== undefined && name !== '' && spec.name !== name) continue;
     if (treeRoot !== undefined && root !== treeRoot) continue;
@@ -131,6 +128,22 @@ export function findProviders(state: PlacementState, asked: ApiMessage<'provider
     found.push(providerSummary(provider));
   }
   return seenAs(state.holds.seen.get(PROVIDERS)?.transaction, found);
+}
+
+/** The providers among which all that are asked for are. */
+function poolFor(
+  state: PlacementState,
+  { name, id, inTree, memberOf }: ApiMessage<'providers-find'>,
+): Iterable<Provider> {
+  const { providers, indexes } = state;
+  const these = (ids: Iterable<string>) =>
+    Array.from(ids, (one) => providers.get(one)).filter((one) => one !== undefined);
+  if (id !== undefined) return these([id]);
+  if (inTree !== undefined) return treeOf(state, providers.get(inTree)?.root ?? '');
+  if (name !== undefined && name !== '') return these(indexes.names.get(name) ?? []);
+  const [aggregates] = memberOf;
+  if (aggregates === undefined) return providers.values();
+  return these(new Set(aggregates.flatMap((aggregate) => [...(indexes.aggregates.get(aggregate) ?? [])])));
 }
 
 export function showSubtree(state: PlacementState, { id }: ApiMessage<'subtree-show'>): ApiOutcome {
@@ -250,9 +263,7 @@ export interface Traits {
   readonly associated: readonly string[];
 }
 
-export function listTraits({ catalog, providers, holds }: PlacementState): ApiOutcome {
-  const associated = new Set<string>();
-  for (const { traits } of providers.values()) for (const trait of traits) associated.add(trait);
-  const told: Traits = { traits: [...STANDARD_TRAITS, ...catalog.traits], associated: [...associated] };
+export function listTraits({ catalog, indexes, holds }: PlacementState): ApiOutcome {
+  const told: Traits = { traits: [...STANDARD_TRAITS, ...catalog.traits], associated: [...indexes.traits.keys()] };
   return seenAs(holds.seen.get(TRAITS)?.transaction, told);
 }
