@@ -68,11 +68,6 @@ function isSame(one: Place, other: Place): boolean {
   return alike && one.roots.every((root) => other.roots.includes(root));
 }
 
-/** The same for all members: a tree has become part of another, or of itself. */
-export function locateAll(state: Grouped): void {
-  for (const id of [...state.groups.places.keys()]) locate(state, id);
-}
-
 /** Where a member is by what it holds, or null when that is nothing. */
 export function placeOf(
   { group, held, latest, away }: Identity & Pick<Consumer, 'held'>,

@@ -2,10 +2,12 @@
 // back, so that a claim may say how many there may be, and told with the use of the root. What callers of the Placement API
 // hold for consumers of their own is none.
 
+import { adjust } from '../amounts.ts';
 import { howMany } from '../count-words.ts';
 import type { Claim, Refusal } from '../messages/placement.ts';
 import { OF_NO_BUILD } from '../messages/placement.ts';
 import type { Consumers, Held } from './consumers.ts';
+import { holdersOf } from './holders.ts';
 import { noteQuietly, type Provider, type Providers, rootOf, rootServing } from './providers.ts';
 
 /**
@@ -31,13 +33,21 @@ function rootsOf({ attempt, allocations }: Held, providers: Providers): readonly
   return roots;
 }
 
-/** Counts anew, after a tree has become part of another. */
-export function countTenants({ holding }: Consumers, providers: Providers, changed: Set<string>): void {
+/** Counts anew on a tree of which a part was another's, or has become another's. */
+export function countTenants(
+  tree: readonly Provider[],
+  { holding }: Consumers,
+  providers: Providers,
+  changed: Set<string>,
+): void {
+  const holders = new Set(tree.flatMap((provider) => [...holdersOf(provider)]));
   const counts = new Map<Provider, number>();
-  for (const { held } of holding.values()) {
-    for (const one of held) for (const root of rootsOf(one, providers)) counts.set(root, (counts.get(root) ?? 0) + 1);
+  for (const consumer of holders) {
+    for (const held of holding.get(consumer)?.held ?? []) {
+      for (const root of rootsOf(held, providers)) adjust(counts, root, 1);
+    }
   }
-  for (const provider of providers.values()) {
+  for (const provider of tree) {
     const tenants = counts.get(provider) ?? 0;
     if (provider.tenants === tenants) continue;
     provider.tenants = tenants;

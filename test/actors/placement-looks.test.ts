@@ -4,7 +4,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { ApiOutcome, CandidateGroup, PlacementApiMessage } from '../../actors/messages/placement-api.ts';
 import type { Candidates } from '../../actors/placement/api/candidates/find.ts';
-import { inventoryOf, providerOf, put, shardWith } from '../support/placement-desk.ts';
+import { claimOf, inventoryOf, providerOf, put, shardWith } from '../support/placement-desk.ts';
 import { sentOf } from '../support/turn.ts';
 
 const test = suite('placement, looks');
@@ -187,6 +187,32 @@ test('placement, looks - which traits are in use is told, and a trait that is no
   for (let n = 0; n < HOSTS; n += 100) ask(shard, { type: 'traits-put', id: `h${n}`, traits: [] });
   assert.equal(associated(), []);
   assert.is(drop('CUSTOM_RARE'), null);
+});
+
+test('placement, looks - where a host in use is put below another, who is elsewhere is not looked at', () => {
+  const shard = fleet();
+  const group = { id: 'p/g', policy: 'anti-affinity' as const };
+  const spec = { groups: [{ name: '', resources: { VCPU: 1 } }], groupPolicy: 'none' as const, instanceGroup: group };
+  for (let n = 0; n < 20; n += 1) shard.tell(claimOf(`i${n}`, { host: `h${n}`, vcpu: 1, spec }));
+  ask(shard, { type: 'provider-create', id: 'pod', name: 'pod', parent: null });
+  const move = (parent: string | null) =>
+    ask(shard, { type: 'provider-update', id: 'h7', name: 'h7', parent, reparent: true });
+  const { providers, consumers } = shard.state;
+  const standing = () =>
+    ['pod', 'h7', 'h8'].map((id) => [id, providers.get(id)?.tenants, providers.get(id)?.groups.get('p/g')]);
+  let looks = looksAt(consumers.holding, () => move('pod'));
+  assert.equal(standing(), [
+    ['pod', 1, 1],
+    ['h7', 0, undefined],
+    ['h8', 1, 1],
+  ]);
+  looks += looksAt(consumers.holding, () => move(null));
+  assert.equal(standing(), [
+    ['pod', 0, undefined],
+    ['h7', 1, 1],
+    ['h8', 1, 1],
+  ]);
+  assert.ok(looks < 10, `${looks} looks`);
 });
 
 test.run();

@@ -6,15 +6,15 @@ import { OF_NO_BUILD } from '../../messages/placement.ts';
 import type { ApiInventories } from '../../messages/placement-api.ts';
 import { present } from '../../present.ts';
 import { type Consumer, type Identity, identityOf } from '../consumers.ts';
-import { locate, locateAll } from '../groups.ts';
-import { addHolder, dropHolder } from '../holders.ts';
+import { locate } from '../groups.ts';
+import { addHolder, dropHolder, holdersOf } from '../holders.ts';
 import { install } from '../indexes.ts';
 import { adjustUse, inUse, makeProvider, type Provider } from '../providers.ts';
 import type { ApiRecord, ConsumerRecord } from '../records.ts';
 import type { PlacementState } from '../state.ts';
 import { tally } from '../tallies.ts';
 import { countTenant, countTenants } from '../tenants.ts';
-import { graft, moveSubtree, plant, treeOf, uproot } from '../trees.ts';
+import { graft, moveSubtree, plant, subtreeOf, treeOf, uproot } from '../trees.ts';
 import { renameClass } from './rename-class.ts';
 
 export function applyApiRecord(state: PlacementState, record: ApiRecord): void {
@@ -107,10 +107,12 @@ function applyUpdate(
   // Of a provider that serves traits alone nothing is used; but who holds of it uses something of its tree.
   const isInUse = treeOf(state, root).some(inUse);
   moveSubtree(state, id, parent, keepsOthers === true);
+  const now = state.providers.get(id)?.root;
+  if (!isInUse || now === undefined || now === root) return;
   // Whoever holds something of it is on another host now, or on one of its own.
-  if (!isInUse || state.providers.get(id)?.root === root) return;
-  locateAll(state);
-  countTenants(state.consumers, state.providers, state.untold.used);
+  const moved = subtreeOf(state, id).map((one) => state.providers.get(one) as Provider);
+  for (const consumer of new Set(moved.flatMap((one) => [...holdersOf(one)]))) locate(state, consumer);
+  for (const one of [root, now]) countTenants(treeOf(state, one), state.consumers, state.providers, state.untold.used);
 }
 
 export function replaceAllocations(
