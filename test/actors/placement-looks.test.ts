@@ -215,4 +215,38 @@ test('placement, looks - where a host in use is put below another, who is elsewh
   assert.ok(looks < 10, `${looks} looks`);
 });
 
+test('placement, looks - of members that a caller moves, the others of their group are not looked at', () => {
+  for (const policy of ['anti-affinity', 'affinity'] as const) {
+    const shard = fleet();
+    const spec = {
+      groups: [{ name: '', resources: { VCPU: 1 } }],
+      groupPolicy: 'none' as const,
+      instanceGroup: { id: 'p/g', policy },
+    };
+    const hostOf = (n: number) => (policy === 'affinity' ? 'h0' : `h${n}`);
+    for (let n = 0; n < 90; n += 1) shard.tell(claimOf(`i${n}`, { host: hostOf(n), vcpu: 1, spec }));
+    const move = (count: number, to: (n: number) => string) => {
+      const consumers = Array.from({ length: count }, (_, n) => ({
+        consumer: `i${n}`,
+        allocations: [{ provider: to(n), resources: { VCPU: 1 } }],
+        project: 'p',
+        user: 'u',
+      }));
+      return ask(shard, { type: 'allocations-put', consumers }) as { message: string } | null;
+    };
+    const looks = looksAt(shard.state.groups.places, () => assert.is(move(10, hostOf), null));
+    assert.ok(looks < 60, `${looks} looks`);
+    const words =
+      policy === 'affinity'
+        ? "instance group 'g' keeps together: 'i0' cannot go to provider 'h500' without 'i10'"
+        : "instance group 'g' may have 1 on each host: 'i0' cannot go to provider 'h50' too";
+    const refused = move(10, (n) => (policy === 'affinity' ? 'h500' : `h${n + 50}`));
+    assert.is(refused?.message, words);
+    assert.is(
+      move(policy === 'affinity' ? 90 : 10, (n) => (policy === 'affinity' ? 'h500' : `h${n + 500}`)),
+      null,
+    );
+  }
+});
+
 test.run();

@@ -1,6 +1,7 @@
 // Members of instance groups whose allocations a caller of the Placement API changes: a move of one, or of several at
 // once, must keep to the rule of the group as a claim must.
 
+import { adjust } from '../../amounts.ts';
 import { OF_NO_BUILD } from '../../messages/placement.ts';
 import type { ApiRefusalCode, ConsumerChange } from '../../messages/placement-api.ts';
 import { identityOf } from '../consumers.ts';
@@ -23,22 +24,26 @@ export function refusalOfMoves(state: PlacementState, records: readonly Consumer
     if (place !== null) after.set(id, { ...place, record });
   }
   const named = new Set(records.map(({ consumer }) => consumer));
-  const staying = new Map<string, [string, Place][]>();
-  /** The members of a group that are not named, and those that are, where they shall be. */
-  const membersOf = (group: string): [string, Place][] => {
-    let unnamed = staying.get(group);
-    if (unnamed === undefined) {
-      const members = [...(groups.known.get(group)?.members ?? [])].filter((one) => !named.has(one));
-      unnamed = members.map((one) => [one, groups.places.get(one) as Place]);
-      staying.set(group, unnamed);
-    }
-    return [...unnamed, ...[...after].filter(([, other]) => other.group === group)];
+  const shifts = shiftsOf(
+    [...named].map((id) => groups.places.get(id)),
+    [...after.values()],
+  );
+  /** Another member that shall have its home elsewhere. A group may have thousands: they are looked at where there is one. */
+  const memberAway = (group: string, home: string | null): string | undefined => {
+    const { homes = NOWHERE } = groups.known.get(group) ?? {};
+    const shift = shifts.get(group)?.homes ?? NOWHERE;
+    const isHome = (root: string) => root !== home && (homes.get(root) ?? 0) + (shift.get(root) ?? 0) > 0;
+    if (![...homes.keys(), ...shift.keys()].some(isHome)) return undefined;
+    const isAway = (place: Place | undefined) => (place?.home ?? home) !== home;
+    const staying = [...(groups.known.get(group)?.members ?? [])].find(
+      (one) => !named.has(one) && isAway(groups.places.get(one)),
+    );
+    return staying ?? [...after].find(([, other]) => other.group === group && isAway(other))?.[0];
   };
   for (const [id, place] of after) {
     const { group, home, roots, record } = place;
     const rule = identityOf(consumers.holding.get(id), record).group;
     if (rule === undefined) continue;
-    const others = membersOf(group).filter(([one]) => one !== id);
     const before = groups.places.get(id);
     const about = { consumer: id };
     const which = `instance group '${nameOf(rule)}'`;
@@ -48,20 +53,40 @@ export function refusalOfMoves(state: PlacementState, records: readonly Consumer
         const message = `${which} keeps together, and is not with the placement shard of '${home}': '${id}' cannot go there`;
         return refused('group-affinity', message, { ...about, provider: home });
       }
-      const away = others.find(([, other]) => other.home !== null && other.home !== home);
-      if (away === undefined || home === before?.home) continue;
-      const message = `${which} keeps together: '${id}' cannot go to provider '${home}' without '${away[0]}'`;
+      const away = home === before?.home ? undefined : memberAway(group, home);
+      if (away === undefined) continue;
+      const message = `${which} keeps together: '${id}' cannot go to provider '${home}' without '${away}'`;
       return refused('group-affinity', message, { ...about, provider: home ?? '' });
     }
     const most = rule.maxPerHost ?? 1;
     for (const root of roots) {
-      const there = others.filter(([, other]) => other.roots.includes(root)).length;
-      if (there < most || before?.roots.includes(root) === true) continue;
+      if (before?.roots.includes(root) === true) continue;
+      // It is itself among those that come there.
+      const others = (providers.get(root)?.groups.get(group) ?? 0) + (shifts.get(group)?.roots.get(root) ?? 0) - 1;
+      if (others < most) continue;
       const message = `${which} may have ${most} on each host: '${id}' cannot go to provider '${root}' too`;
       return refused('group-anti-affinity', message, { ...about, provider: root });
     }
   }
   return null;
+}
+
+/** By how many members of a group there are more, or fewer, on each root. */
+type Shift = Readonly<Record<'homes' | 'roots', Map<string, number>>>;
+const NOWHERE: ReadonlyMap<string, number> = new Map();
+
+/** By group: what members change who are named, from where they are to where they shall be. */
+function shiftsOf(before: readonly (Place | undefined)[], after: readonly Place[]): ReadonlyMap<string, Shift> {
+  const shifts = new Map<string, Shift>();
+  const count = ({ group, home, roots }: Place, by: 1 | -1) => {
+    const shift = shifts.get(group) ?? { homes: new Map(), roots: new Map() };
+    shifts.set(group, shift);
+    if (home !== null) adjust(shift.homes, home, by);
+    for (const root of roots) adjust(shift.roots, root, by);
+  };
+  for (const place of before) if (place !== undefined) count(place, -1);
+  for (const place of after) count(place, 1);
+  return shifts;
 }
 
 /**
