@@ -2,6 +2,7 @@
 // forgotten oldest first, some at a time, however much there is.
 
 import type { Turn } from './actor.ts';
+import { inSteps } from './snapshot.ts';
 import { Table } from './table.ts';
 
 /** The most that one record forgets, but for those of the same millisecond. */
@@ -81,10 +82,12 @@ export class Deleted extends Table<number> {
     }
   }
 
-  /** Puts back rows of a snapshot, in whatever order they come. */
-  restore(rows: readonly [string, number][]): void {
+  /** Puts back rows of a snapshot, in whatever order they come: there may be a million, so it is some in each step. */
+  *restoring(rows: readonly [string, number][]): Generator<void, void> {
     const oldestFirst = rows.toSorted(([, one], [, other]) => one - other);
-    for (const [key, at] of oldestFirst) if (!this.has(key)) this.remember(key, at);
+    yield* inSteps(oldestFirst, ([key, at]) => {
+      if (!this.has(key)) this.remember(key, at);
+    });
   }
 
   /** Up to when to forget, of what was deleted before `before`: not too much in one go. Null: there is nothing. */

@@ -50,7 +50,7 @@ export function* restoreCell(parts: StoredCell): Generator<void, CellState> {
     state.removals.set(removalKey(stored.context), restoreRemoval(stored));
   });
   for (const entry of state.instances.values()) noteIfCleared(state, entry);
-  state.deleted.restore(deleted);
-  state.removedHosts.restore(removedHosts);
+  yield* state.deleted.restoring(deleted);
+  yield* state.removedHosts.restoring(removedHosts);
   return state;
 }

@@ -40,7 +40,7 @@ export function* restoreConductor(stored: StoredConductor): Generator<void, Cond
     state.instances.set(instance, entry);
     if (entry.phase === 'in-cell' && entry.told === null) state.unended.add(instance);
   });
-  state.deleted.restore(deleted);
+  yield* state.deleted.restoring(deleted);
   yield* inSteps(requests, ([id, { waiting, round: recorded = 0, ...open }]) => {
     state.requests.set(id, { ...open, waiting: new Set(waiting), recorded, ...UNASKED });
     if (open.parked !== undefined) state.parked.add(id);

@@ -4,7 +4,7 @@ import { PassingSet } from '../passing-set.ts';
 import { Table } from '../table.ts';
 import { type Catalog, emptyCatalog } from './catalog.ts';
 import { type Consumers, noConsumers } from './consumers.ts';
-import type { Fences } from './fences.ts';
+import { type Fences, noFences } from './fences.ts';
 import { type GroupHomes, noGroupHomes } from './group-homes.ts';
 import { emptyGroups, type Groups } from './groups.ts';
 import { type Holds, noHolds } from './holds.ts';
@@ -60,7 +60,7 @@ export function emptyPlacement(): PlacementState {
     providers: noProviders(),
     trees: new Table((ids, root) => [root, ids]),
     consumers: noConsumers(),
-    fences: new Map(),
+    fences: noFences(),
     holds: noHolds(),
     homes: new Table((shards, id) => [id, shards]),
     transactions: noTransactions(),

@@ -36,7 +36,6 @@ export function storePlacement(state: PlacementState): Snapshot {
   return snapshotOf(
     {
       catalog: { classes: [...catalog.classes], traits: [...catalog.traits] },
-      ...(fences.size === 0 ? {} : { fences: [...fences] }),
       ...(holds.open.size + holds.ended.size === 0 ? {} : { holds: storeHolds(holds) }),
       ...(transactions.count === 0 ? {} : { transactions: storeTransactions(transactions) }),
       ...(groupHomes.count === 0 ? {} : { groupHomes: storeGroupHomes(groupHomes) }),
@@ -47,6 +46,7 @@ export function storePlacement(state: PlacementState): Snapshot {
       trees: trees.capture(),
       holding: consumers.holding.capture(),
       deleted: consumers.deleted.capture(),
+      ...(fences.size === 0 ? {} : { fences: fences.capture() }),
       ...(homes.size === 0 ? {} : { homes: homes.capture() }),
       ...(holds.lately.size === 0 ? {} : { lately: holds.lately.capture() }),
       ...(holds.changedBy.size === 0 ? {} : { changedBy: holds.changedBy.capture() }),
@@ -65,7 +65,7 @@ export function* restorePlacement(stored: StoredPlacement): Generator<void, Plac
     install(state, provider);
     learnNames(state.catalog, spec);
   });
-  for (const [root, ids] of trees) state.trees.set(root, ids);
+  yield* inSteps(trees, ([root, ids]) => void state.trees.set(root, ids));
   yield* inSteps(holding, ([id, consumer]) => {
     if (state.consumers.holding.has(id)) return;
     state.consumers.holding.set(id, { ...consumer, held: [] });
@@ -75,16 +75,16 @@ export function* restorePlacement(stored: StoredPlacement): Generator<void, Plac
     }
     locate(state, id);
   });
-  state.consumers.deleted.restore(deleted);
+  yield* state.consumers.deleted.restoring(deleted);
   if (stored.holds !== undefined) restoreHolds(state, stored.holds);
   restoreChanges(state.holds, stored);
   if (stored.transactions !== undefined) restoreTransactions(state.transactions, stored.transactions);
   if (stored.groupHomes !== undefined) restoreGroupHomes(state.groupHomes, stored.groupHomes);
   for (const [id, homes] of stored.homes ?? []) state.homes.set(id, homes);
-  for (const [id, fence] of stored.fences ?? []) state.fences.set(id, fence);
-  for (const { spec, generation, quiet, changedAt } of providers) {
+  yield* inSteps(stored.fences ?? [], ([id, fence]) => void state.fences.set(id, fence));
+  yield* inSteps(providers, ({ spec, generation, quiet, changedAt }) => {
     Object.assign(state.providers.get(spec.id) as Provider, { generation, quiet, changedAt });
-  }
+  });
   state.gone.generation = stored.gone ?? -1;
   return state;
 }

@@ -189,4 +189,17 @@ test('shards - its journal tells all of it, and it is forgotten when nothing lat
   assert.equal(replayed(shardActor, shard.entries), shard.stored());
 });
 
+test('shards - what is noted of many refused first claims is stored some at a time, and put back', () => {
+  const shard = shardWith('a');
+  shard.tell(claimOf('rival'));
+  for (let n = 0; n < 50; n += 1) shard.tell(claimOf(`i${n}`, { order: 1 }));
+  assert.is(shard.state.fences.size, 50);
+  const snapshot = shardActor.snapshot(shard.state);
+  const parts: object[] = [];
+  while (!snapshot.isOver) parts.push(snapshot.next(10));
+  const counts = parts.map((part) => (part as { fences: unknown[] }).fences?.length ?? 0);
+  assert.ok(Math.max(...counts) <= 10, counts.join());
+  assert.equal([...shardActor.restore(parts).fences], [...shard.state.fences]);
+});
+
 test.run();

@@ -5,7 +5,7 @@ import { runInNewContext } from 'node:vm';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { Deleted } from '../../actors/deleted.ts';
-import { joined, snapshotOf } from '../../actors/snapshot.ts';
+import { atOnce, joined, snapshotOf } from '../../actors/snapshot.ts';
 import { type Rows, rowsOf, Table } from '../../actors/table.ts';
 import { seededRandom } from '../../runtime/random.ts';
 
@@ -172,7 +172,7 @@ test('with clocks that go back the order stays, also when it is put back from a 
       if (random.chance(0.2)) {
         const rows = [...restored];
         restored = new Deleted();
-        restored.restore(rows);
+        atOnce(restored.restoring(rows));
       }
       assert.equal([...restored], [...live]);
       const times = [...live.values()];
@@ -182,6 +182,13 @@ test('with clocks that go back the order stays, also when it is put back from a 
       );
     }
   }
+});
+
+test('what was deleted is put back some at a time: there may be a million', () => {
+  const deleted = new Deleted();
+  const rows = Array.from({ length: 10_000 }, (_, n): [string, number] => [`k${n}`, n]);
+  assert.is([...deleted.restoring(rows)].length, 9, 'steps between which others are served');
+  assert.equal([...deleted], rows);
 });
 
 test('what was deleted by a clock that was a year ahead holds up nothing that is deleted later', () => {
