@@ -183,7 +183,7 @@ export function refusalOfGroup(
   // One that chose the tree for members whose claims were refused knew of none there.
   const known = groupKnown.members > 0 ? 0 : (groupKnown.others ?? 0);
   // Those that the group came to last are what is news, and one without room is no reason to choose anew.
-  const news = others > 0 ? [] : homesOf(groups, asked.id, consumer).slice(known);
+  const news = others > 0 ? [] : homesOf(groups, asked.id, consumer, known);
   const newest = news.findLast((home) => hasRoom(providers.get(home), allocations));
   if (newest === undefined) return null;
   const message = `${which} keeps together if it can, and it has come to host '${providers.get(newest)?.spec.name}'`;
@@ -200,13 +200,19 @@ function hasRoom(root: Provider | undefined, allocations: Claim['allocations']):
   );
 }
 
-/** The roots on which other members of a group have their home; of an affinity group that is one at most. */
-function homesOf({ known, places }: Groups, id: string, besides: string): string[] {
+/**
+ * The roots on which other members of a group have their home, but for those that it came to first; of an affinity group that
+ * is one at most. As a rule there is no other, of thousands: then none is looked at.
+ */
+function homesOf({ known, places }: Groups, id: string, besides: string, butFirst = 0): string[] {
+  const { homes } = known.get(id) ?? {};
+  if (homes === undefined || homes.size <= butFirst) return [];
   const mine = places.get(besides);
   const own = mine?.group === id ? mine.home : null;
-  return [...(known.get(id)?.homes ?? [])]
+  return [...homes]
     .filter(([root, members]) => members > (root === own ? 1 : 0))
-    .map(([root]) => root);
+    .map(([root]) => root)
+    .slice(butFirst);
 }
 
 /** How many members are named, and how many are looked at for it: a part of a millisecond. */

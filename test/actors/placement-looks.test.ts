@@ -4,7 +4,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { ApiOutcome, CandidateGroup, PlacementApiMessage } from '../../actors/messages/placement-api.ts';
 import type { Candidates } from '../../actors/placement/api/candidates/find.ts';
-import { claimOf, inventoryOf, providerOf, put, shardWith } from '../support/placement-desk.ts';
+import { claimOf, inventoryOf, providerOf, put, refusalIn, shardWith } from '../support/placement-desk.ts';
 import { sentOf } from '../support/turn.ts';
 
 const test = suite('placement, looks');
@@ -247,6 +247,41 @@ test('placement, looks - of members that a caller moves, the others of their gro
       null,
     );
   }
+});
+
+test('placement, looks - of a group that would keep together and is on many hosts, a claim that knows of all of them looks at none', () => {
+  const shard = fleet();
+  const spec = {
+    groups: [{ name: '', resources: { VCPU: 1 } }],
+    groupPolicy: 'none' as const,
+    instanceGroup: { id: 'p/g', policy: 'soft-affinity' as const },
+  };
+  const join = (n: number, others: number) =>
+    refusalIn(shard.tell(claimOf(`i${n}`, { host: `h${n}`, vcpu: 1, spec, groupKnown: { members: 0, others } })));
+  for (let n = 0; n < 200; n += 1) assert.is(join(n, n), null);
+  const homes = shard.state.groups.known.get('p/g')?.homes as ReadonlyMap<string, number>;
+  const looks = looksAt(homes, () => assert.is(join(300, 200), null));
+  assert.ok(looks < 5, `${looks} looks`);
+  assert.is(join(301, 200)?.provider, 'h300', 'one that it has come to since');
+});
+
+test('placement, looks - what a user of a project holds is told without a look at its other users', () => {
+  const shard = fleet();
+  for (let n = 0; n < 100; n += 1) {
+    const allocations = [{ provider: `h${n}`, resources: { VCPU: 2 } }];
+    ask(shard, {
+      type: 'allocations-put',
+      consumers: [{ consumer: `c${n}`, allocations, project: 'p', user: `u${n}` }],
+    });
+  }
+  const users = shard.state.consumers.tallies.owned.get('p') as ReadonlyMap<string, unknown>;
+  const usages = (told: object) => ask(shard, { type: 'usages', project: 'p', ...told });
+  const looks = looksAt(users, () => {
+    assert.equal(usages({ user: 'u7' }), { '': { consumers: 1, resources: { VCPU: 2 } } });
+    assert.equal(usages({ user: 'nobody' }), {});
+  });
+  assert.ok(looks < 5, `${looks} looks`);
+  assert.equal(usages({}), { '': { consumers: 100, resources: { VCPU: 200 } } });
 });
 
 test.run();

@@ -248,9 +248,11 @@ type TallyOfType = readonly [consumerType: string | null, Tally];
 
 /** What is counted of a project, or of a user of it. */
 function* talliesOf({ owned, unowned }: Tallies, { project, user }: ApiMessage<'usages'>): Iterable<TallyOfType> {
-  const isMeant = (one: string) => user === undefined || user === one;
-  for (const [one, types] of owned.get(project) ?? []) if (isMeant(one)) yield* types;
-  if (project === UNKNOWN_OWNER && isMeant(UNKNOWN_OWNER) && unowned.consumers > 0) yield [null, unowned];
+  const ofProject = owned.get(project);
+  if (user !== undefined) yield* ofProject?.get(user) ?? [];
+  else for (const types of ofProject?.values() ?? []) yield* types;
+  const isMeant = project === UNKNOWN_OWNER && (user ?? UNKNOWN_OWNER) === UNKNOWN_OWNER;
+  if (isMeant && unowned.consumers > 0) yield [null, unowned];
 }
 
 export function listClasses({ catalog, holds }: PlacementState): ApiOutcome {
