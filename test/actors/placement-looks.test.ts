@@ -284,4 +284,25 @@ test('placement, looks - what a user of a project holds is told without a look a
   assert.equal(usages({}), { '': { consumers: 100, resources: { VCPU: 200 } } });
 });
 
+test('placement, looks - the groups of a host are put together for those who are told of it when they change, not with each claim', () => {
+  const shard = fleet();
+  const spec = { groups: [{ name: '', resources: { VCPU: 1 } }], groupPolicy: 'none' as const };
+  const join = (consumer: string, id: string) =>
+    shard.tell(
+      claimOf(consumer, {
+        host: 'h0',
+        vcpu: 1,
+        spec: { ...spec, instanceGroup: { id, policy: 'anti-affinity', maxPerHost: 9 } },
+      }),
+    );
+  for (let n = 0; n < 30; n += 1) join(`i${n}`, `p/g${n}`);
+  const groups = shard.state.providers.get('h0')?.groups as ReadonlyMap<string, number>;
+  const looks = looksAt(groups, () => {
+    for (let n = 0; n < 10; n += 1) assert.is(refusalIn(shard.tell(claimOf(`j${n}`, { host: 'h0', vcpu: 1 }))), null);
+  });
+  assert.ok(looks <= 30, `${looks} looks`);
+  const usages = sentOf(join('k', 'p/g5'), 'claim-granted')[0]?.message.usages;
+  assert.equal([usages?.[0]?.groups?.['p/g5'], usages?.[0]?.groups?.['p/g6']], [2, 1]);
+});
+
 test.run();
