@@ -6,8 +6,8 @@ import { countAbove, type Provider, type Providers } from './providers.ts';
 import { SHARES_VIA_AGGREGATE } from './standard-traits.ts';
 
 export interface Indexes {
-  /** As a rule one; computes may tell of several by one name. */
-  readonly names: Map<string, readonly string[]>;
+  /** As a rule one; computes may tell of a device by the same name on each host. */
+  readonly names: Map<string, string | Set<string>>;
   readonly aggregates: Map<string, Set<string>>;
   readonly traits: Map<string, number>;
   readonly sharing: Set<string>;
@@ -44,7 +44,10 @@ export function uninstall({ providers, indexes, gone, puts }: Indexed, id: strin
 }
 
 function enter({ names, aggregates, traits, sharing }: Indexes, { spec: { id, name }, ...provider }: Provider): void {
-  names.set(name, [...(names.get(name) ?? []), id]);
+  const known = names.get(name);
+  if (known === undefined || known === id) names.set(name, id);
+  else if (typeof known === 'string') names.set(name, new Set([known, id]));
+  else known.add(id);
   for (const trait of provider.traits) adjust(traits, trait, 1);
   for (const aggregate of provider.aggregates) {
     const members = aggregates.get(aggregate);
@@ -55,9 +58,9 @@ function enter({ names, aggregates, traits, sharing }: Indexes, { spec: { id, na
 }
 
 function leave({ names, aggregates, traits, sharing }: Indexes, { spec: { id, name }, ...provider }: Provider): void {
-  const others = (names.get(name) ?? []).filter((one) => one !== id);
-  if (others.length === 0) names.delete(name);
-  else names.set(name, others);
+  const known = names.get(name);
+  if (known === id) names.delete(name);
+  else if (typeof known === 'object' && known.delete(id) && known.size === 0) names.delete(name);
   for (const trait of provider.traits) adjust(traits, trait, -1);
   for (const aggregate of provider.aggregates) {
     const members = aggregates.get(aggregate);
@@ -65,4 +68,10 @@ function leave({ names, aggregates, traits, sharing }: Indexes, { spec: { id, na
     if (members?.size === 0) aggregates.delete(aggregate);
   }
   sharing.delete(id);
+}
+
+/** The ids of the providers by a name. */
+export function idsBy({ names }: Pick<Indexes, 'names'>, name: string): Iterable<string> {
+  const known = names.get(name) ?? [];
+  return typeof known === 'string' ? [known] : known;
 }

@@ -203,15 +203,6 @@ export function treeFault(tree: readonly ProviderSpec[], providers: Providers): 
   return null;
 }
 
-/** Told of a root with each claim on its tree, and another map whenever it changes: made once of each. */
-const told = new WeakMap<ReadonlyMap<string, unknown>, Record<string, unknown>>();
-
-function asTold<Value>(map: ReadonlyMap<string, Value>): Record<string, Value> {
-  const known = told.get(map) ?? Object.fromEntries(map);
-  told.set(map, known);
-  return known as Record<string, Value>;
-}
-
 export function usageOf(provider: Provider): ProviderUsage {
   const used: Record<string, number> = {};
   for (const [resourceClass, stock] of provider.stocks) used[resourceClass] = stock.used;

@@ -7,6 +7,7 @@ import { feedMessages, type PlacementMessage } from '../../actors/messages/place
 import type { ApiOutcome, PlacementApiMessage } from '../../actors/messages/placement-api.ts';
 import { placementApiAnswers, placementApiMessages } from '../../actors/messages/placement-api.ts';
 import { applyToPlacement } from '../../actors/placement/apply.ts';
+import { idsBy } from '../../actors/placement/indexes.ts';
 import { capacityOf } from '../../actors/placement/inventory.ts';
 import { placement } from '../../actors/placement/placement.ts';
 import type { PlacementRecord } from '../../actors/placement/records.ts';
@@ -89,8 +90,8 @@ function checkAccounts(state: PlacementState): void {
   const inTrees = [...trees.values()].flat();
   assert.equal([...new Set(inTrees)].sort(), [...providers.keys()].sort());
   assert.is(inTrees.length, providers.size);
-  const named = [...indexes.names.values()].reduce((sum, { length }) => sum + length, 0);
-  assert.is(named, providers.size);
+  const named = [...indexes.names.keys()].flatMap((name) => [...idsBy(indexes, name)]);
+  assert.equal(named.sort(), [...providers.keys()].sort());
 }
 
 test('random changes keep the accounts, and their records and snapshots lead to the same state', () => {

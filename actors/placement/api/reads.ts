@@ -9,6 +9,7 @@ import { STANDARD_RESOURCE_CLASSES } from '../../messages/resource-classes.ts';
 import { isKnownTrait } from '../catalog.ts';
 import { type Consumer, heldBy, ownerOf, UNKNOWN_OWNER } from '../consumers.ts';
 import { holdersOf } from '../holders.ts';
+import { idsBy } from '../indexes.ts';
 import { hasRoom } from '../inventory.ts';
 import { CLASSES, PROVIDERS, TRAITS, usageTopic } from '../lock-keys.ts';
 import { type Provider, revisionOf } from '../providers.ts';
@@ -140,7 +141,7 @@ function poolFor(
     Array.from(ids, (one) => providers.get(one)).filter((one) => one !== undefined);
   if (id !== undefined) return these([id]);
   if (inTree !== undefined) return treeOf(state, providers.get(inTree)?.root ?? '');
-  if (name !== undefined && name !== '') return these(indexes.names.get(name) ?? []);
+  if (name !== undefined && name !== '') return these(idsBy(indexes, name));
   const [aggregates] = memberOf;
   if (aggregates === undefined) return providers.values();
   return these(new Set(aggregates.flatMap((aggregate) => [...(indexes.aggregates.get(aggregate) ?? [])])));
