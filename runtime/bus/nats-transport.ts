@@ -66,7 +66,7 @@ NodeTransport.prototype.close = function (this: NodeTransport, error) {
 
 /** What is used of the client's protocol handler. */
 interface Protocol {
-  readonly options: { timeout?: number; reconnectDelayHandler(): number } & GivenUpBy;
+  readonly options: { timeout?: number } & GivenUpBy;
   readonly transport: NodeTransport;
   /** What the server said last of why it refuses something, or the connection. */
   readonly lastError?: Error;
@@ -122,9 +122,9 @@ protocol._doDial = function (this: Protocol, server) {
 
 protocol.selectServer = function (this: Protocol) {
   const server = selectServer.call(this);
-  if (server === undefined) return undefined;
-  const sinceMs = performance.now() - (dialledAt.get(server) ?? Number.POSITIVE_INFINITY);
-  if (sinceMs >= this.options.reconnectDelayHandler()) server.lastConnect = 0;
+  const at = server && dialledAt.get(server);
+  // As late as it is now, what the client compares with this is how long ago it was.
+  if (server !== undefined && at !== undefined) server.lastConnect = Date.now() - Math.round(performance.now() - at);
   return server;
 };
 

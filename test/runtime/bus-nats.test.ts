@@ -10,7 +10,7 @@ import { format } from 'node:util';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import * as fc from 'fast-check';
-import { connect } from 'nats';
+import { connect, DebugEvents } from 'nats';
 import pino from 'pino';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
@@ -115,6 +115,27 @@ test('bus NATS - it comes back as soon as ever when the time of day was set back
     } finally {
       Date.now = real;
     }
+  });
+});
+
+test('bus NATS - how long to wait is asked as often as the client asks by itself, of a connection of somebody else too', async () => {
+  await withServer({}, async (server) => {
+    let [asked, dialled] = [0, 0];
+    const reconnectDelayHandler = () => {
+      asked += 1;
+      return 100;
+    };
+    const options = { servers: server.url, maxReconnectAttempts: -1, reconnectDelayHandler };
+    const connection = await connect(options);
+    const follow = async () => {
+      for await (const { type } of connection.status()) if (type === DebugEvents.Reconnecting) dialled += 1;
+    };
+    void follow();
+    await server.kill();
+    await until('it was dialled some times', () => dialled === 8);
+    // Before each time, and where that was too early.
+    assert.ok(asked <= 20, `asked ${asked} times`);
+    await connection.close();
   });
 });
 
