@@ -134,18 +134,42 @@ test('hosts that a group fills - a choice looks at those that changed alone, how
   const spec = apart('g', 1);
   for (let n = 0; n < 2_500; n += 1) promiseMember(view.groups, 'g', `p-h${n}`, 1);
   assert.equal(told(fleet, spec), [2_500, 500]);
-  const byRoot = view.groups.promised.get('g') as Map<string, number>;
-  const looks: string[] = [];
-  const get = byRoot.get.bind(byRoot);
-  byRoot.get = (root) => {
-    looks.push(root);
-    return get(root);
-  };
+  const looks = looksAt(view, 'g');
   promiseMember(view.groups, 'g', 'p-h2999', 1);
   looks.length = 0;
   assert.equal(told(fleet, spec), [2_501, 499]);
   assert.equal(looks, ['p-h2999']);
   assert.is.not(best(fleet, { spec }, NOBODY), null);
 });
+
+test('hosts that a group fills - so it is of dozens of groups in turn, and what is kept of each counts as hosts that are ranked do', () => {
+  const view = emptyView();
+  for (const one of hosts(400)) tellView(view, one);
+  const fleet = { rankings: emptyRankings(DEFAULT_WEIGHERS, 's'), view };
+  const groups = Array.from({ length: 40 }, (_, n) => `g${n}`);
+  const ranked = shapeOf(fleet, { spec: apart('g', 1) }).size;
+  const looks = groups.map((group) => {
+    for (let n = 0; n < 100; n += 1) promiseMember(view.groups, group, `p-h${n}`, 1);
+    assert.equal(told(fleet, apart(group, 1)), [100, 300]);
+    return looksAt(view, group);
+  });
+  assert.ok(shapeOf(fleet, { spec: apart('g', 1) }).size >= ranked + 40);
+  for (const group of groups) promiseMember(view.groups, group, 'p-h399', 1);
+  for (const some of looks) some.length = 0;
+  for (const group of groups) assert.equal(told(fleet, apart(group, 1)), [101, 299]);
+  assert.equal(looks, Array(40).fill(['p-h399']));
+});
+
+/** The roots of which it is asked how many members of a group are promised there, from now on. */
+function looksAt(view: View, group: string): string[] {
+  const byRoot = view.groups.promised.get(group) as Map<string, number>;
+  const looks: string[] = [];
+  const get = byRoot.get.bind(byRoot);
+  byRoot.get = (root) => {
+    looks.push(root);
+    return get(root);
+  };
+  return looks;
+}
 
 test.run();

@@ -4,6 +4,9 @@
 import { type GroupsView, type Movements, membersOn, movementsOf, rootCount, rootsOf } from '../view/groups-view.ts';
 import type { RankedHosts } from './several.ts';
 
+/** What a host that is ranked takes, about. */
+const BYTES_OF_RANKED = 20;
+
 export class FullForGroup {
   #count = 0;
   /** A bit for each slot: whether the host counts. There may be a thousand shapes. */
@@ -35,6 +38,11 @@ export class FullForGroup {
 
   get count(): number {
     return this.#count;
+  }
+
+  /** How many hosts could be ranked in the room that it takes. */
+  get size(): number {
+    return Math.ceil(this.#bits.length / BYTES_OF_RANKED);
   }
 
   /** Takes note of what has changed; false where that is not known any more, or takes longer than to count them anew. */

@@ -389,6 +389,7 @@ export class Shape implements RankedBy, RankedNow, RankedHosts {
   get size(): number {
     let { size } = this.own;
     for (const { own } of this.#several.values()) size += own.size;
+    for (const full of this.#full.values()) size += full.size;
     return size;
   }
 
@@ -435,7 +436,7 @@ const MIN_WEIGHED = 16;
 const MAX_SEVERAL = 4;
 
 /** Of how many groups it is kept which hosts are full. */
-const MAX_FULL = 4;
+const MAX_FULL = 64;
 /** A group that is on so few is looked for on all of them each time. */
 const FEW_ROOTS = 64;
 
