@@ -33,21 +33,21 @@ function rootsOf({ attempt, allocations }: Held, providers: Providers): readonly
   return roots;
 }
 
-/** Counts anew on a tree of which a part was another's, or has become another's. */
+/** Counts anew on the providers of two trees, of which one has got a part of the other. */
 export function countTenants(
-  tree: readonly Provider[],
+  trees: readonly Provider[],
   { holding }: Consumers,
   providers: Providers,
   changed: Set<string>,
 ): void {
-  const holders = new Set(tree.flatMap((provider) => [...holdersOf(provider)]));
+  const holders = new Set(trees.flatMap((provider) => [...holdersOf(provider)]));
   const counts = new Map<Provider, number>();
   for (const consumer of holders) {
     for (const held of holding.get(consumer)?.held ?? []) {
       for (const root of rootsOf(held, providers)) adjust(counts, root, 1);
     }
   }
-  for (const provider of tree) {
+  for (const provider of trees) {
     const tenants = counts.get(provider) ?? 0;
     if (provider.tenants === tenants) continue;
     provider.tenants = tenants;

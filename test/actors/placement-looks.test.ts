@@ -4,7 +4,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { ApiOutcome, CandidateGroup, PlacementApiMessage } from '../../actors/messages/placement-api.ts';
 import type { Candidates } from '../../actors/placement/api/candidates/find.ts';
-import { claimOf, inventoryOf, providerOf, put, refusalIn, shardWith } from '../support/placement-desk.ts';
+import { actor, claimOf, inventoryOf, providerOf, put, refusalIn, shardWith } from '../support/placement-desk.ts';
 import { sentOf } from '../support/turn.ts';
 
 const test = suite('placement, looks');
@@ -213,6 +213,40 @@ test('placement, looks - where a host in use is put below another, who is elsewh
     ['h8', 1, 1],
   ]);
   assert.ok(looks < 10, `${looks} looks`);
+});
+
+test('placement, looks - who holds a device for its traits alone is where that is, though nothing of the tree it leaves is used', () => {
+  const device = providerOf('fpga', { parent: 'a', traits: ['CUSTOM_FPGA'] });
+  const vcpu = { inventories: { VCPU: inventoryOf() } };
+  const shard = shardWith([providerOf('a', vcpu), device], [providerOf('b', vcpu)]);
+  const group = { id: 'p/g', policy: 'anti-affinity' as const };
+  const unnamed = { name: '', resources: { VCPU: 1 } };
+  const groups = [unnamed, { name: '_f', resources: {}, required: ['CUSTOM_FPGA'] }];
+  const spec = { groups, groupPolicy: 'none' as const, instanceGroup: group };
+  const allocations = [
+    { provider: 'a', group: '', resources: { VCPU: 1 } },
+    { provider: 'fpga', group: '_f', resources: {} },
+  ];
+  assert.is(refusalIn(shard.tell(claimOf('i', { spec, allocations }))), null);
+  const standing = ({ providers } = shard.state) =>
+    ['a', 'b', 'fpga'].map((id) => [providers.get(id)?.tenants, providers.get(id)?.groups.get('p/g')]);
+  const nobody = [0, undefined];
+  const move = (parent: string | null) =>
+    ask(shard, { type: 'provider-update', id: 'fpga', name: 'fpga', parent, reparent: true });
+  for (const [parent, counts] of [
+    [null, [[1, 1], nobody, [1, 1]]],
+    ['b', [[1, 1], [1, 1], nobody]],
+    [null, [[1, 1], nobody, [1, 1]]],
+    ['a', [[1, 1], nobody, nobody]],
+  ] as const) {
+    move(parent);
+    assert.equal(standing(), counts, `below ${parent}`);
+    assert.equal(standing(actor.restore([shard.stored()])), counts, 'as it is when it is put back');
+  }
+  move(null);
+  move('b');
+  const other = claimOf('j', { host: 'b', vcpu: 1, spec: { ...spec, groups: [unnamed] } });
+  assert.is(refusalIn(shard.tell(other))?.code, 'group-anti-affinity');
 });
 
 test('placement, looks - of members that a caller moves, the others of their group are not looked at', () => {

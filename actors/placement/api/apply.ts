@@ -9,7 +9,7 @@ import { type Consumer, type Identity, identityOf } from '../consumers.ts';
 import { locate } from '../groups.ts';
 import { addHolder, dropHolder, holdersOf } from '../holders.ts';
 import { install } from '../indexes.ts';
-import { adjustUse, inUse, makeProvider, type Provider } from '../providers.ts';
+import { adjustUse, makeProvider, type Provider } from '../providers.ts';
 import type { ApiRecord, ConsumerRecord } from '../records.ts';
 import type { PlacementState } from '../state.ts';
 import { tally } from '../tallies.ts';
@@ -104,15 +104,16 @@ function applyUpdate(
   respecify(state, id, { name }, at, false);
   if (provider.spec.parent === parent) return;
   const { root } = provider;
-  // Of a provider that serves traits alone nothing is used; but who holds of it uses something of its tree.
-  const isInUse = treeOf(state, root).some(inUse);
   moveSubtree(state, id, parent, keepsOthers === true);
   const now = state.providers.get(id)?.root;
-  if (!isInUse || now === undefined || now === root) return;
-  // Whoever holds something of it is on another host now, or on one of its own.
+  if (now === undefined || now === root) return;
   const moved = subtreeOf(state, id).map((one) => state.providers.get(one) as Provider);
-  for (const consumer of new Set(moved.flatMap((one) => [...holdersOf(one)]))) locate(state, consumer);
-  for (const one of [root, now]) countTenants(treeOf(state, one), state.consumers, state.providers, state.untold.used);
+  const holders = new Set(moved.flatMap((one) => [...holdersOf(one)]));
+  if (holders.size === 0) return;
+  // Whoever holds something of it is on another host now, or on one of its own.
+  for (const consumer of holders) locate(state, consumer);
+  const both = [...treeOf(state, root), ...treeOf(state, now)];
+  countTenants(both, state.consumers, state.providers, state.untold.used);
 }
 
 export function replaceAllocations(
