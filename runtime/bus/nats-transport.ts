@@ -123,8 +123,8 @@ protocol._doDial = function (this: Protocol, server) {
 protocol.selectServer = function (this: Protocol) {
   const server = selectServer.call(this);
   const at = server && dialledAt.get(server);
-  // As late as it is now, what the client compares with this is how long ago it was.
-  if (server !== undefined && at !== undefined) server.lastConnect = Date.now() - Math.round(performance.now() - at);
+  // As late as it is now, what the client compares with this is how long ago it was; rounded up, as it waits whole ms.
+  if (server !== undefined && at !== undefined) server.lastConnect = Date.now() - Math.ceil(performance.now() - at);
   return server;
 };
 
