@@ -13,7 +13,7 @@ import { emptyView, forgetGenerations, learnUsage, type View } from '../../actor
 import { forgetHost } from '../../actors/scheduler/view/view-hosts.ts';
 import { DEFAULT_WEIGHERS } from '../../actors/scheduler/weighers/defaults.ts';
 import { seededRandom } from '../../runtime/random.ts';
-import { tellHost, tellView } from '../support/facts.ts';
+import { tellHost, tellView, viewOf } from '../support/facts.ts';
 import { NOBODY, specOf } from '../support/ranking.ts';
 
 const test = suite('ranking, hosts that a group fills');
@@ -38,6 +38,10 @@ function lookedAt(fleet: Fleet, spec: RequestSpec): [number, number] {
 }
 
 const hosts = (count: number) => Array.from({ length: count }, (_, n) => ({ host: `h${n}`, cell: `c${n % 3}` }));
+
+function fleetOf(count: number): Fleet {
+  return { rankings: emptyRankings(DEFAULT_WEIGHERS, 's'), view: viewOf(...hosts(count)) };
+}
 
 test('hosts that a group fills - their number is the one that a look at each of them finds', () => {
   let most = 0;
@@ -99,9 +103,8 @@ function endGroup(view: View, group: string, generation: number): void {
 }
 
 test('hosts that a group fills - of more changes than are kept they are counted anew', () => {
-  const view = emptyView();
-  for (const one of hosts(100)) tellView(view, one);
-  const fleet = { rankings: emptyRankings(DEFAULT_WEIGHERS, 's'), view };
+  const fleet = fleetOf(100);
+  const { view } = fleet;
   const spec = apart('g', 1);
   for (let n = 0; n < 80; n += 1) promiseMember(view.groups, 'g', `p-h${n}`, 1);
   assert.equal(told(fleet, spec), [80, 20]);
@@ -111,9 +114,8 @@ test('hosts that a group fills - of more changes than are kept they are counted 
 });
 
 test('hosts that a group fills - a group that has ended, and begun again, is another one', () => {
-  const view = emptyView();
-  for (const one of hosts(200)) tellView(view, one);
-  const fleet = { rankings: emptyRankings(DEFAULT_WEIGHERS, 's'), view };
+  const fleet = fleetOf(200);
+  const { view } = fleet;
   const spec = apart('g', 1);
   const all = (sign: 1 | -1, first: number) => {
     for (let n = first; n < first + 100; n += 1) promiseMember(view.groups, 'g', `p-h${n}`, sign);
@@ -128,9 +130,8 @@ test('hosts that a group fills - a group that has ended, and begun again, is ano
 });
 
 test('hosts that a group fills - a choice looks at those that changed alone, however many there are', () => {
-  const view = emptyView();
-  for (const one of hosts(3_000)) tellView(view, one);
-  const fleet = { rankings: emptyRankings(DEFAULT_WEIGHERS, 's'), view };
+  const fleet = fleetOf(3_000);
+  const { view } = fleet;
   const spec = apart('g', 1);
   for (let n = 0; n < 2_500; n += 1) promiseMember(view.groups, 'g', `p-h${n}`, 1);
   assert.equal(told(fleet, spec), [2_500, 500]);
@@ -143,9 +144,8 @@ test('hosts that a group fills - a choice looks at those that changed alone, how
 });
 
 test('hosts that a group fills - so it is of dozens of groups in turn, and what is kept of each counts as hosts that are ranked do', () => {
-  const view = emptyView();
-  for (const one of hosts(400)) tellView(view, one);
-  const fleet = { rankings: emptyRankings(DEFAULT_WEIGHERS, 's'), view };
+  const fleet = fleetOf(400);
+  const { view } = fleet;
   const groups = Array.from({ length: 40 }, (_, n) => `g${n}`);
   const ranked = shapeOf(fleet, { spec: apart('g', 1) }).size;
   const looks = groups.map((group) => {
