@@ -10,6 +10,12 @@ interface Held {
   holders: Holders;
 }
 
+/**
+ * Who holds something of providers that are not there, by their ids: what is held for its traits alone keeps no provider
+ * there, and one that comes again under its id is held as before.
+ */
+export type Absent = Map<string, Held>;
+
 /** In a list of as many a consumer is found faster than in a map, and most hosts have fewer. */
 const MOST_LISTED = 64;
 
@@ -23,7 +29,6 @@ export function addHolder(provider: Held, consumer: string): void {
   provider.holders = counts;
 }
 
-/** A provider that has gone and come again does not know of one who held it for its traits alone. */
 export function dropHolder({ holders }: Held, consumer: string): void {
   if (holders instanceof Map) {
     if (holders.has(consumer)) adjust(holders, consumer, -1);
@@ -35,11 +40,34 @@ export function dropHolder({ holders }: Held, consumer: string): void {
   if (place < holders.length) holders[place] = last;
 }
 
-/** It is known to hold something, of which an entry may have gone for another that was not known of. */
-export function keepHolder(provider: Held, consumer: string): void {
-  const { holders } = provider;
-  const isKnown = holders instanceof Map ? holders.has(consumer) : holders.includes(consumer);
-  if (!isKnown) addHolder(provider, consumer);
+export function addHolderOfAbsent(absent: Absent, id: string, consumer: string): void {
+  const held = absent.get(id) ?? { holders: [] };
+  absent.set(id, held);
+  addHolder(held, consumer);
+}
+
+export function dropHolderOfAbsent(absent: Absent, id: string, consumer: string): void {
+  const held = absent.get(id);
+  if (held === undefined) return;
+  dropHolder(held, consumer);
+  if (isHeldByNobody(held)) absent.delete(id);
+}
+
+/** A provider goes; who holds something of it goes on doing so. */
+export function keepHolders(absent: Absent, id: string, { holders }: Held): void {
+  if (!isHeldByNobody({ holders })) absent.set(id, { holders });
+}
+
+/** A provider comes that was not there. */
+export function giveHolders(absent: Absent, id: string, provider: Held): void {
+  const held = absent.get(id);
+  if (held === undefined) return;
+  provider.holders = held.holders;
+  absent.delete(id);
+}
+
+function isHeldByNobody({ holders }: Held): boolean {
+  return holders instanceof Map ? holders.size === 0 : holders.length === 0;
 }
 
 /** The consumers that hold something of a provider, be it for its traits alone. */

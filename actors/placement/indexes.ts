@@ -2,6 +2,7 @@
 // made of the providers, so they need no record; every provider comes and goes through here.
 
 import { adjust } from '../amounts.ts';
+import { type Absent, giveHolders, keepHolders } from './holders.ts';
 import { countAbove, type Provider, type Providers } from './providers.ts';
 import { SHARES_VIA_AGGREGATE } from './standard-traits.ts';
 
@@ -17,6 +18,7 @@ interface Indexed {
   readonly providers: Providers;
   readonly indexes: Indexes;
   readonly gone: { generation: number };
+  readonly absent: Absent;
   readonly puts: Map<string, unknown>;
 }
 
@@ -25,20 +27,24 @@ export function emptyIndexes(): Indexes {
 }
 
 /** Puts a provider in, in place of the one with its id. */
-export function install({ providers, indexes, gone }: Indexed, provider: Provider): void {
+export function install({ providers, indexes, gone, absent }: Indexed, provider: Provider): void {
   const { id } = provider.spec;
   const before = providers.get(id);
   if (before !== undefined) leave(indexes, before);
-  else countAbove(provider, gone.generation);
+  else {
+    countAbove(provider, gone.generation);
+    if (absent.size > 0) giveHolders(absent, id, provider);
+  }
   providers.set(id, provider);
   enter(indexes, provider);
 }
 
-export function uninstall({ providers, indexes, gone, puts }: Indexed, id: string): void {
+export function uninstall({ providers, indexes, gone, absent, puts }: Indexed, id: string): void {
   const provider = providers.get(id);
   if (provider === undefined) return;
   gone.generation = Math.max(gone.generation, provider.generation);
   providers.delete(id);
+  keepHolders(absent, id, provider);
   puts.delete(id);
   leave(indexes, provider);
 }

@@ -7,6 +7,7 @@ import { type Consumers, noConsumers } from './consumers.ts';
 import { type Fences, noFences } from './fences.ts';
 import { type GroupHomes, noGroupHomes } from './group-homes.ts';
 import { emptyGroups, type Groups } from './groups.ts';
+import type { Absent } from './holders.ts';
 import { type Holds, noHolds } from './holds.ts';
 import { emptyIndexes, type Indexes } from './indexes.ts';
 import { noProviders, type Providers } from './providers.ts';
@@ -47,6 +48,8 @@ export interface PlacementState {
    * it as it was is no news then.
    */
   readonly gone: { generation: number };
+  /** Made of the consumers; not recorded. */
+  readonly absent: Absent;
   /** What the feed has still to tell of this turn; not recorded. */
   readonly untold: Untold;
   /** What was taken last of what computes told of their trees, by root, while that is there; not recorded. */
@@ -69,6 +72,7 @@ export function emptyPlacement(): PlacementState {
     catalog: emptyCatalog(),
     indexes: emptyIndexes(),
     gone: { generation: -1 },
+    absent: new Map(),
     untold: {
       changed: new PassingSet(),
       used: new PassingSet(),

@@ -2,13 +2,13 @@
 
 import type { Allocation } from '../../machines/instance-build.ts';
 import type { Consumer, Held } from './consumers.ts';
-import { addHolder, dropHolder, keepHolder } from './holders.ts';
-import { changeUse } from './providers.ts';
+import { addHolder, addHolderOfAbsent, dropHolder, dropHolderOfAbsent } from './holders.ts';
+import { changeUse, type Provider } from './providers.ts';
 import type { PlacementState } from './state.ts';
 import { tallyAmounts, tallyConsumer } from './tallies.ts';
 import { countTenant } from './tenants.ts';
 
-type Counted = Pick<PlacementState, 'providers' | 'consumers' | 'untold'>;
+type Counted = Pick<PlacementState, 'providers' | 'consumers' | 'untold' | 'absent'>;
 
 const NOTHING: readonly Held[] = [];
 
@@ -25,12 +25,6 @@ export function giveBack(state: Counted, id: string, consumer: Consumer, drop: (
   }
   if (dropped.length === held.length) tallyConsumer(tallies, id, consumer, -1);
   consumer.held = dropped.length === held.length ? NOTHING : held.filter((one) => !dropped.includes(one));
-  for (const { allocations } of consumer.held) {
-    for (const { provider: of } of allocations) {
-      const provider = state.providers.get(of);
-      if (provider !== undefined) keepHolder(provider, id);
-    }
-  }
 }
 
 /** Takes allocations for an attempt of a consumer; that they fit was decided before. */
@@ -52,13 +46,27 @@ export function take(
   consumer.held = consumer.held.length === 0 ? [mine] : [...consumer.held, mine];
 }
 
-function use({ providers, untold }: Counted, consumer: string, allocations: readonly Allocation[], sign: 1 | -1): void {
+function use(state: Counted, consumer: string, allocations: readonly Allocation[], sign: 1 | -1): void {
   for (const { provider: id, resources } of allocations) {
-    const provider = providers.get(id);
+    const provider = noteHolder(state, consumer, id, sign);
     if (provider === undefined) continue;
-    changeUse(providers, provider, resources, sign);
-    if (sign === 1) addHolder(provider, consumer);
-    else dropHolder(provider, consumer);
-    untold.used.add(id);
+    changeUse(state.providers, provider, resources, sign);
+    state.untold.used.add(id);
   }
+}
+
+/** Notes that a consumer holds something of a provider (1), or no longer (-1); answers the provider if it is there. */
+export function noteHolder(
+  { providers, absent }: Pick<Counted, 'providers' | 'absent'>,
+  consumer: string,
+  id: string,
+  sign: 1 | -1,
+): Provider | undefined {
+  const provider = providers.get(id);
+  if (provider === undefined) {
+    if (sign === 1) addHolderOfAbsent(absent, id, consumer);
+    else dropHolderOfAbsent(absent, id, consumer);
+  } else if (sign === 1) addHolder(provider, consumer);
+  else dropHolder(provider, consumer);
+  return provider;
 }

@@ -5,6 +5,7 @@
 import type { Inventory, ProviderSpec } from '../messages/placement.ts';
 import { isSame } from '../same.ts';
 import { learnNames } from './catalog.ts';
+import { countAnew, noteHolders } from './counting-anew.ts';
 import { install, uninstall } from './indexes.ts';
 import { inUse, makeProvider, type Provider } from './providers.ts';
 import type { PlacementRecord } from './records.ts';
@@ -20,6 +21,7 @@ export function applyTree(
   const root = (tree[0] as ProviderSpec).id;
   const gone = toldNoMore(state, root, tree, keepsOthers);
   const staying = new Set(tree.map(({ id }) => id));
+  const holders = new Set<string>();
   for (const told of tree) {
     const before = providers.get(told.id);
     const spec = before === undefined || !keepsOthers ? told : merged(before, told);
@@ -28,7 +30,9 @@ export function applyTree(
       before.told = isSame(before.spec, told) ? before.spec : told;
       continue;
     }
-    install(state, makeProvider(spec, root, before, told));
+    const provider = makeProvider(spec, root, before, told);
+    install(state, provider);
+    if (before === undefined) noteHolders(provider, holders);
     learnNames(state.catalog, spec);
     untold.changed.add(told.id);
   }
@@ -36,6 +40,7 @@ export function applyTree(
   for (const { provider, stays } of gone) {
     const { id } = provider.spec;
     if (!stays) {
+      noteHolders(provider, holders);
       uninstall(state, id);
       staying.delete(id);
       untold.removed.add(id);
@@ -46,6 +51,7 @@ export function applyTree(
     }
   }
   trees.set(root, [...staying]);
+  if (holders.size > 0) countAnew(state, holders, treeOf(state, root));
 }
 
 /**

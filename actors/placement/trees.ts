@@ -3,6 +3,7 @@
 
 import type { MovingProvider } from '../messages/placement-api.ts';
 import { learnNames } from './catalog.ts';
+import { countAnew, noteHolders } from './counting-anew.ts';
 import { install, uninstall } from './indexes.ts';
 import { makeProvider, type Provider, type Providers } from './providers.ts';
 import type { PlacementState } from './state.ts';
@@ -19,15 +20,26 @@ export function plant(
   state.trees.set(root, root === id ? [id] : [...(state.trees.get(root) ?? [root]), id]);
   state.untold.changed.add(id);
   state.untold.removed.delete(id);
+  const holders = new Set<string>();
+  noteHolders(provider, holders);
+  countAnew(state, holders, treeOf(state, root));
 }
 
-export function uproot(state: PlacementState, id: string): void {
-  const provider = state.providers.get(id);
-  if (provider === undefined) return;
-  uninstall(state, id);
-  prune(state, provider.root, new Set([id]));
-  state.untold.changed.delete(id);
-  state.untold.removed.add(id);
+/** Takes out providers of one tree: some leaf, or a provider and all below it. */
+export function uproot(state: PlacementState, ids: readonly string[]): void {
+  const gone = ids.toReversed().flatMap((id) => state.providers.get(id) ?? []);
+  const [first] = gone;
+  if (first === undefined) return;
+  const holders = new Set<string>();
+  for (const provider of gone) {
+    const { id } = provider.spec;
+    noteHolders(provider, holders);
+    uninstall(state, id);
+    state.untold.changed.delete(id);
+    state.untold.removed.add(id);
+  }
+  prune(state, first.root, new Set(ids));
+  countAnew(state, holders, treeOf(state, first.root));
 }
 
 /** Providers that come from another shard, below a parent; that is no change of theirs that callers compare. */
@@ -36,6 +48,7 @@ export function graft(
   { parent, providers, at }: { parent: string; providers: readonly MovingProvider[]; at: number },
 ): void {
   const root = state.providers.get(parent)?.root ?? parent;
+  const holders = new Set<string>();
   for (const [position, { generation, quiet, changedAt, ...told }] of providers.entries()) {
     const spec = position === 0 ? { ...told, parent } : told;
     const provider = makeProvider(spec, root);
@@ -45,11 +58,13 @@ export function graft(
       changedAt: position === 0 ? at : changedAt,
     });
     install(state, provider);
+    noteHolders(provider, holders);
     learnNames(state.catalog, spec);
     state.untold.changed.add(spec.id);
     state.untold.removed.delete(spec.id);
   }
   state.trees.set(root, [...(state.trees.get(root) ?? [root]), ...providers.map(({ id }) => id)]);
+  countAnew(state, holders, treeOf(state, root));
 }
 
 /** The ids of a provider and of all below it, parents before their children. */

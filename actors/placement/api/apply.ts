@@ -6,14 +6,15 @@ import { OF_NO_BUILD } from '../../messages/placement.ts';
 import type { ApiInventories } from '../../messages/placement-api.ts';
 import { present } from '../../present.ts';
 import { type Consumer, type Identity, identityOf } from '../consumers.ts';
+import { countAnew, noteHolders } from '../counting-anew.ts';
 import { locate } from '../groups.ts';
-import { addHolder, dropHolder, holdersOf } from '../holders.ts';
 import { install } from '../indexes.ts';
 import { adjustUse, makeProvider, type Provider } from '../providers.ts';
 import type { ApiRecord, ConsumerRecord } from '../records.ts';
 import type { PlacementState } from '../state.ts';
+import { noteHolder } from '../taking.ts';
 import { tally } from '../tallies.ts';
-import { countTenant, countTenants } from '../tenants.ts';
+import { countTenant } from '../tenants.ts';
 import { graft, moveSubtree, plant, subtreeOf, treeOf, uproot } from '../trees.ts';
 import { renameClass } from './rename-class.ts';
 
@@ -25,11 +26,9 @@ export function applyApiRecord(state: PlacementState, record: ApiRecord): void {
     case 'provider-updated':
       return applyUpdate(state, record);
     case 'provider-deleted':
-      uproot(state, record.id);
-      return;
+      return uproot(state, [record.id]);
     case 'subtree-left':
-      for (const id of record.ids.toReversed()) uproot(state, id);
-      return;
+      return uproot(state, record.ids);
     case 'subtree-joined':
       return graft(state, record);
     case 'inventories':
@@ -107,13 +106,10 @@ function applyUpdate(
   moveSubtree(state, id, parent, keepsOthers === true);
   const now = state.providers.get(id)?.root;
   if (now === undefined || now === root) return;
-  const moved = subtreeOf(state, id).map((one) => state.providers.get(one) as Provider);
-  const holders = new Set(moved.flatMap((one) => [...holdersOf(one)]));
-  if (holders.size === 0) return;
+  const holders = new Set<string>();
+  for (const one of subtreeOf(state, id)) noteHolders(state.providers.get(one) as Provider, holders);
   // Whoever holds something of it is on another host now, or on one of its own.
-  for (const consumer of holders) locate(state, consumer);
-  const both = [...treeOf(state, root), ...treeOf(state, now)];
-  countTenants(both, state.consumers, state.providers, state.untold.used);
+  countAnew(state, holders, [...treeOf(state, root), ...treeOf(state, now)]);
 }
 
 export function replaceAllocations(
@@ -127,11 +123,9 @@ export function replaceAllocations(
   const named = new Set<string>();
   const use = (consumer: string, allocations: readonly Allocation[], sign: 1 | -1, naming: boolean) => {
     for (const { provider: id, resources } of allocations) {
-      const provider = providers.get(id);
+      const provider = noteHolder(state, consumer, id, sign);
       if (provider === undefined) continue;
       adjustUse(provider, resources, sign);
-      if (sign === 1) addHolder(provider, consumer);
-      else dropHolder(provider, consumer);
       touched.add(id);
       if (naming) named.add(id);
     }
