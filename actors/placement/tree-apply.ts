@@ -5,7 +5,7 @@
 import type { Inventory, ProviderSpec } from '../messages/placement.ts';
 import { isSame } from '../same.ts';
 import { learnNames } from './catalog.ts';
-import { countAnew, noteHolders } from './counting-anew.ts';
+import { countAnew, locateHolders, noteHolders, shares } from './counting-anew.ts';
 import { install, uninstall } from './indexes.ts';
 import { inUse, makeProvider, type Provider } from './providers.ts';
 import type { PlacementRecord } from './records.ts';
@@ -22,6 +22,7 @@ export function applyTree(
   const gone = toldNoMore(state, root, tree, keepsOthers);
   const staying = new Set(tree.map(({ id }) => id));
   const holders = new Set<string>();
+  const rootBefore = providers.get(root);
   for (const told of tree) {
     const before = providers.get(told.id);
     const spec = before === undefined || !keepsOthers ? told : merged(before, told);
@@ -51,6 +52,8 @@ export function applyTree(
     }
   }
   trees.set(root, [...staying]);
+  if (rootBefore !== undefined && shares(rootBefore) !== shares(providers.get(root) as Provider))
+    locateHolders(state, treeOf(state, root));
   if (holders.size > 0) countAnew(state, holders, treeOf(state, root));
 }
 

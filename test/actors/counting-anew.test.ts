@@ -22,6 +22,7 @@ import { replayed } from '../support/turn.ts';
 
 const test = suite('placement, counting anew');
 
+const SHARES = 'MISC_SHARES_VIA_AGGREGATE';
 const group = { id: 'p/g', policy: 'anti-affinity' as const, maxPerHost: 9 };
 const unnamed = { name: '', resources: { VCPU: 1 } };
 const fpga = { name: '_f', resources: {}, required: ['CUSTOM_FPGA'] };
@@ -75,6 +76,22 @@ function assertCounts(shard: Shard, told: Record<string, unknown>, what: string)
   assert.equal(standingIn(shard.state), standingIn(actor.restore([shard.stored()])), what);
 }
 
+test('placement, counting anew - members are on a host that does not share any more, and on none that has come to share', () => {
+  const shard = shardWith([host('a')], [host('b')]);
+  assert.is(refusalIn(shard.tell(without('i', 'a', { ...group, maxPerHost: 1 }))), null);
+  for (const give of [
+    (traits: string[]) => ask(shard, { type: 'traits-put', id: 'a', traits }),
+    (traits: string[]) => shard.tell(put([host('a', traits)])),
+  ]) {
+    give([SHARES]);
+    assertCounts(shard, { a: [1, undefined] }, 'while it shares');
+    give([]);
+    assertCounts(shard, { a: [1, 1] }, 'as it does not any more');
+    const refused = refusalIn(shard.tell(without('j', 'a', { ...group, maxPerHost: 1 })));
+    assert.is(refused?.code, 'group-anti-affinity');
+  }
+});
+
 test('placement, counting anew - who holds a device for its traits alone is where it comes again', () => {
   const shard = shardWith([host('a'), device('a')], [host('b')]);
   assert.is(refusalIn(shard.tell(withDevice('i'))), null);
@@ -96,6 +113,7 @@ test('placement, counting anew - who holds a device for its traits alone is wher
 });
 
 test('placement, counting anew - whatever changes, goes and comes again, it is as it is when it is put back', () => {
+  const traitsOf = (id: string) => (id === 'fpga' ? ['CUSTOM_FPGA'] : []);
   for (let seed = 1; seed <= 60; seed += 1) {
     const random = seededRandom(seed);
     const one = <Item>(...items: Item[]) => items[random.integer(0, items.length - 1)] as Item;
@@ -110,8 +128,12 @@ test('placement, counting anew - whatever changes, goes and comes again, it is a
       () => ({ type: 'provider-update', id: 'fpga', name: 'fpga', parent: one(null, 'a', 'b'), reparent: true }),
       () => ({ type: 'provider-update', id: 'a', name: 'a', parent: one(null, 'b'), reparent: true }),
       () => {
+        const id = one('fpga', 'a', 'b');
+        return { type: 'traits-put', id, traits: [...traitsOf(id), ...one([], [SHARES])] };
+      },
+      () => {
         const id = one('a', 'b');
-        return put([host(id, []), ...one([], [device(id)])]);
+        return put([host(id, one([], [SHARES])), ...one([], [device(id)])]);
       },
       () => ({ type: 'withdraw-tree', root: one('a', 'b', 'fpga') }),
       () => ({

@@ -6,7 +6,7 @@ import { OF_NO_BUILD } from '../../messages/placement.ts';
 import type { ApiInventories } from '../../messages/placement-api.ts';
 import { present } from '../../present.ts';
 import { type Consumer, type Identity, identityOf } from '../consumers.ts';
-import { countAnew, noteHolders } from '../counting-anew.ts';
+import { countAnew, locateHolders, noteHolders, shares } from '../counting-anew.ts';
 import { locate } from '../groups.ts';
 import { install } from '../indexes.ts';
 import { adjustUse, makeProvider, type Provider } from '../providers.ts';
@@ -80,6 +80,7 @@ function respecify(state: PlacementState, id: string, change: Change, at: number
   if (!counted) after.quiet += 1;
   install(state, after);
   state.untold.changed.add(id);
+  if (shares(after) !== shares(before)) locateHolders(state, treeOf(state, id));
 }
 
 /** Adds inventories to those of a provider, without counting it as a change. */
