@@ -154,6 +154,9 @@ export const MovingProvider = Type.Object(
 );
 export type MovingProvider = Static<typeof MovingProvider>;
 
+/** The number under which the same was asked first, and was not answered yet. */
+const Again = Type.Optional(Ask);
+
 export const placementApiMessages = {
   'provider-create': message('provider-create', {
     ask: Ask,
@@ -213,6 +216,7 @@ export const placementApiMessages = {
   'provider-show': message('provider-show', { ask: Ask, id: Key }),
   'providers-find': message('providers-find', {
     ask: Ask,
+    again: Again,
     name: Type.Optional(Type.String({ maxLength: 200 })),
     id: Type.Optional(Key),
     inTree: Type.Optional(Key),
@@ -236,6 +240,7 @@ export const placementApiMessages = {
   /** `foreign`: the trees of other shards in which something is shared; then it is told which ways came in which round. */
   candidates: message('candidates', {
     ask: Ask,
+    again: Again,
     ...CandidatesRequest.properties,
     foreign: Type.Optional(Type.Array(ForeignProvider)),
   }),

@@ -20,6 +20,7 @@ interface Indexed {
   readonly gone: { generation: number };
   readonly absent: Absent;
   readonly puts: Map<string, unknown>;
+  readonly looks: readonly { readonly gone: ((id: string) => void) | null }[];
 }
 
 export function emptyIndexes(): Indexes {
@@ -39,13 +40,14 @@ export function install({ providers, indexes, gone, absent }: Indexed, provider:
   enter(indexes, provider);
 }
 
-export function uninstall({ providers, indexes, gone, absent, puts }: Indexed, id: string): void {
+export function uninstall({ providers, indexes, gone, absent, puts, looks }: Indexed, id: string): void {
   const provider = providers.get(id);
   if (provider === undefined) return;
   gone.generation = Math.max(gone.generation, provider.generation);
   providers.delete(id);
   keepHolders(absent, id, provider);
   puts.delete(id);
+  for (const look of looks) look.gone?.(id);
   leave(indexes, provider);
 }
 

@@ -21,6 +21,7 @@ import { atOnce, joined } from '../snapshot.ts';
 import { readWake } from '../wakes.ts';
 import { workWith } from '../work.ts';
 import { takeApi } from './api/api.ts';
+import { LOOK_WAKE, lookFurther } from './api/looks.ts';
 import { applyToPlacement } from './apply.ts';
 import { claim } from './claiming.ts';
 import type { Consumer } from './consumers.ts';
@@ -128,6 +129,7 @@ export function placement(options: PlacementOptions): Actor<PlacementState, Inco
       case 'wake': {
         const [kind, about] = readWake(message.id);
         if (kind === TRANSACTION_WAKE) return wakeTransaction(work, about);
+        if (kind === LOOK_WAKE) return lookFurther(state, turn);
         if (kind === BEAT_WAKE) {
           tellFeed(state, {}, turn);
           turn.wakeAfter(BEAT_WAKE, FEED_BEAT_MS);

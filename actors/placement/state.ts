@@ -2,6 +2,7 @@
 
 import { PassingSet } from '../passing-set.ts';
 import { Table } from '../table.ts';
+import type { Looks } from './api/looking.ts';
 import { type Catalog, emptyCatalog } from './catalog.ts';
 import { type Consumers, noConsumers } from './consumers.ts';
 import { type Fences, noFences } from './fences.ts';
@@ -50,6 +51,8 @@ export interface PlacementState {
   readonly gone: { generation: number };
   /** Made of the consumers; not recorded. */
   readonly absent: Absent;
+  /** What callers of the Placement API wait for; not recorded. */
+  readonly looks: Looks;
   /** What the feed has still to tell of this turn; not recorded. */
   readonly untold: Untold;
   /** What was taken last of what computes told of their trees, by root, while that is there; not recorded. */
@@ -73,6 +76,7 @@ export function emptyPlacement(): PlacementState {
     indexes: emptyIndexes(),
     gone: { generation: -1 },
     absent: new Map(),
+    looks: [],
     untold: {
       changed: new PassingSet(),
       used: new PassingSet(),

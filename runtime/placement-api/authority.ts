@@ -22,7 +22,7 @@ import type { Outbox } from '../outbox.ts';
 import { checkOfProtocol } from '../schemas.ts';
 import type { Subjects } from '../subjects.ts';
 
-type WithoutAsk<T> = T extends unknown ? Omit<T, 'ask'> : never;
+type WithoutAsk<T> = T extends unknown ? Omit<T, 'ask' | 'again'> : never;
 type Together = Extract<TransactionMessage, { ask: number }>;
 export type Question = WithoutAsk<PlacementApiMessage | Together>;
 
@@ -56,6 +56,8 @@ interface Pending {
   readonly question: Question;
   /** Under which numbers it was put: the first whole answer to any of them counts. */
   readonly asks: number[];
+  /** The first of them. */
+  first: number | null;
   readonly deadline: Timer;
   again: Timer;
   resolve(outcome: ApiOutcome): void;
@@ -81,6 +83,8 @@ const CHANGES_NOTHING: ReadonlySet<Question['type']> = new Set([
   'consumers-read',
   'consider',
 ]);
+/** Of these it is said that they are put again, as they may be under way. */
+const TAKES_LONG: ReadonlySet<Question['type']> = new Set(['candidates', 'providers-find']);
 
 const check = checkOfProtocol({ ...placementApiAnswers, declined: gatewayMessages.declined });
 type Answer = PlacementApiAnswer | Declined;
@@ -137,7 +141,9 @@ export function authorityOf(options: AuthorityOptions): Authority {
     asks += 1;
     waiting.asks.push(asks);
     pending.set(asks, { waiting, parts: [] });
-    outbox.send(address, waiting.to, { ask: asks, ...waiting.question });
+    const again = waiting.first !== null && TAKES_LONG.has(waiting.question.type) ? { again: waiting.first } : {};
+    waiting.first ??= asks;
+    outbox.send(address, waiting.to, { ask: asks, ...again, ...waiting.question });
   }
 
   function putAgain(waiting: Pending, afterMs: number): void {
@@ -169,7 +175,7 @@ export function authorityOf(options: AuthorityOptions): Authority {
           reject(new TimeoutError('placement', limitMs));
         });
         const to = placementAddress(shard);
-        const waiting: Pending = { to, question, asks: [], deadline, again: deadline, resolve, reject };
+        const waiting: Pending = { to, question, asks: [], first: null, deadline, again: deadline, resolve, reject };
         put(waiting);
         if (CHANGES_NOTHING.has(question.type)) putAgain(waiting, AGAIN_AFTER_MS);
       });

@@ -3,10 +3,12 @@
 
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import type { CandidateGroup, CandidatesRequest } from '../../actors/messages/placement-api.ts';
+import type { ApiOutcome, CandidateGroup, CandidatesRequest } from '../../actors/messages/placement-api.ts';
 import { placementApiMessages } from '../../actors/messages/placement-api.ts';
-import { type Candidates, findCandidates } from '../../actors/placement/api/candidates/find.ts';
+import { partsOf } from '../../actors/placement/api/answer.ts';
+import { type Candidates, lookForCandidates } from '../../actors/placement/api/candidates/find.ts';
 import { placement } from '../../actors/placement/placement.ts';
+import { atOnce } from '../../actors/snapshot.ts';
 import { seededRandom } from '../../runtime/random.ts';
 import { checkOfProtocol } from '../../runtime/schemas.ts';
 import { bench } from '../support/turn.ts';
@@ -72,7 +74,8 @@ function find(
     nested: true,
     ...more,
   };
-  const outcome = findCandidates(state, request);
+  const text = atOnce(partsOf(atOnce(lookForCandidates(state, request).steps)));
+  const outcome = JSON.parse(text.join('')) as ApiOutcome;
   assert.ok('ok' in outcome, JSON.stringify(outcome));
   return (outcome as { ok: Candidates }).ok;
 }

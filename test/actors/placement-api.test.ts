@@ -43,10 +43,15 @@ function shard() {
     },
     ask(question: object): ApiOutcome {
       asks += 1;
-      const turned = one.tell({ ...question, ask: asks } as PlacementApiMessage, 'gateway/test');
-      for (const { message } of turned.sent) checkOut(message);
-      const parts = sentOf(turned, 'placement-answer').map(({ message }) => message.text);
-      return JSON.parse(parts.join('')) as ApiOutcome;
+      const parts: string[] = [];
+      let turns = [one.tell({ ...question, ask: asks } as PlacementApiMessage, 'gateway/test')];
+      for (;;) {
+        for (const { message } of turns.flatMap(({ sent }) => sent)) checkOut(message);
+        const answers = turns.flatMap((turned) => sentOf(turned, 'placement-answer'));
+        parts.push(...answers.map(({ message }) => message.text));
+        if (answers.at(-1)?.message.parts === parts.length) return JSON.parse(parts.join('')) as ApiOutcome;
+        turns = one.pass(10);
+      }
     },
     tell: (message: PlacementMessage) => one.tell(message, 'scheduler/s'),
     put(id: string, inventories: Record<string, object>, parent: string | null = null) {

@@ -18,6 +18,7 @@ function rig() {
   const closed = () => new CellwrightError('closed', 'closed');
   const authority = authorityOf({ name: 'a', bus, clock, outbox, subjects, timeoutMs: 10_000, closed, onError });
   const heard: string[] = [];
+  const put: { type: string; ask?: number; again?: number }[] = [];
 
   /** Serves the shard from now on; `take` is handed what says something to whoever put the `nth` question. */
   function hear(take: (nth: number, say: (...answers: readonly object[]) => void) => void): void {
@@ -26,6 +27,7 @@ function rig() {
       for (const { from, messages } of decodeFrame(data, own.maxPayloadBytes)) {
         for (const { type, ...more } of messages) {
           heard.push(type);
+          put.push({ type, ...more });
           const { ask } = more as unknown as { ask: number };
           take(heard.length, (...answers) => {
             const messages = answers.map((answer) => ({ ...answer, ask }));
@@ -43,7 +45,7 @@ function rig() {
     );
   }
 
-  return { clock, authority, heard, hear, serve };
+  return { clock, authority, heard, put, hear, serve };
 }
 
 const WHOLE = [
@@ -61,6 +63,23 @@ test('what only reads is answered by who serves the shard next, and a change is 
   assert.is((await settled(clock, changed)).code, 'timeout');
   assert.equal(heard, ['classes-list']);
   assert.is(clock.pending, 0);
+  authority.stop();
+});
+
+test('what may take long says that it is put again, so that it is not looked for twice; what is short need not', async () => {
+  const { clock, authority, put, hear } = rig();
+  hear((nth, say) => {
+    if (nth === 5) say(...WHOLE.map(([part, text]) => ({ type: 'placement-answer', part, parts: 2, text })));
+  });
+  const nothing = { memberOf: [], notMemberOf: [], required: [], forbidden: [], resources: {} };
+  const found = authority.ask({ type: 'providers-find', ...nothing });
+  const short = failureOf(() => authority.ask({ type: 'classes-list' }));
+  assert.equal(await settled(clock, found), { ok: [] });
+  await settled(clock, short);
+  const [first] = put.filter(({ type }) => type === 'providers-find');
+  const ofKind = (type: string) => put.filter((one) => one.type === type).map(({ again }) => again);
+  assert.equal(ofKind('providers-find'), [undefined, first?.ask, first?.ask]);
+  assert.ok(ofKind('classes-list').every((again) => again === undefined));
   authority.stop();
 });
 

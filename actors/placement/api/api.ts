@@ -2,14 +2,14 @@
 // and answers with how things stand then.
 
 import type { Address } from '../../actor.ts';
-import type { ApiOutcome, PlacementApiMessage } from '../../messages/placement-api.ts';
+import type { ApiMessage, ApiOutcome, PlacementApiMessage } from '../../messages/placement-api.ts';
 import type { PlacementState } from '../state.ts';
 import { commit, type ShardWork } from '../work.ts';
 import { deleteAllocations, putAllocations, reshape } from './allocations.ts';
 import { answer } from './answer.ts';
-import { findCandidates } from './candidates/find.ts';
 import { listSharing } from './candidates/foreign.ts';
 import type { Decision } from './decision.ts';
+import { look } from './looks.ts';
 import { deleteClass, deleteTrait, putClass, putTrait, renameClass } from './names.ts';
 import {
   createProvider,
@@ -20,7 +20,6 @@ import {
   updateProvider,
 } from './providers.ts';
 import {
-  findProviders,
   listClasses,
   listTraits,
   showConsumer,
@@ -30,11 +29,16 @@ import {
   showUsages,
 } from './reads.ts';
 
+/** What is not looked for in steps. */
+type AtOnce = Exclude<PlacementApiMessage, ApiMessage<'candidates' | 'providers-find'>>;
+
 export function takeApi(work: ShardWork, message: PlacementApiMessage, from: Address): void {
+  if (message.type === 'candidates' || message.type === 'providers-find')
+    return look(work.state, message, from, work.turn);
   answer(from, message.ask, outcomeOf(work, message), work.turn);
 }
 
-function outcomeOf(work: ShardWork, message: PlacementApiMessage): ApiOutcome {
+function outcomeOf(work: ShardWork, message: AtOnce): ApiOutcome {
   const decided = decide(work.state, message, work.turn.now);
   if (!('answer' in decided)) return decided;
   // What changes nothing is recorded too: a shard that was superseded cannot, and neither confirms nor refuses anything.
@@ -42,7 +46,7 @@ function outcomeOf(work: ShardWork, message: PlacementApiMessage): ApiOutcome {
   return decided.answer();
 }
 
-export function decide(state: PlacementState, message: PlacementApiMessage, now: number): Decision | ApiOutcome {
+export function decide(state: PlacementState, message: AtOnce, now: number): Decision | ApiOutcome {
   switch (message.type) {
     case 'provider-create':
       return createProvider(state, message, now);
@@ -74,8 +78,6 @@ export function decide(state: PlacementState, message: PlacementApiMessage, now:
       return reshape(state, message, now);
     case 'provider-show':
       return showProvider(state, message);
-    case 'providers-find':
-      return findProviders(state, message);
     case 'provider-allocations':
       return showProviderAllocations(state, message);
     case 'consumer-show':
@@ -86,8 +88,6 @@ export function decide(state: PlacementState, message: PlacementApiMessage, now:
       return listClasses(state);
     case 'traits-list':
       return listTraits(state);
-    case 'candidates':
-      return findCandidates(state, message);
     case 'subtree-show':
       return showSubtree(state, message);
     case 'sharing-list':

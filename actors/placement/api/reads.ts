@@ -6,19 +6,16 @@ import type { InstanceGroup } from '../../messages/common.ts';
 import { OF_NO_BUILD } from '../../messages/placement.ts';
 import type { ApiInventories, ApiMessage, ApiOutcome, MovingProvider } from '../../messages/placement-api.ts';
 import { STANDARD_RESOURCE_CLASSES } from '../../messages/resource-classes.ts';
-import { isKnownTrait } from '../catalog.ts';
 import { type Consumer, heldBy, ownerOf, UNKNOWN_OWNER } from '../consumers.ts';
 import { holdersOf } from '../holders.ts';
-import { idsBy } from '../indexes.ts';
 import { hasRoom } from '../inventory.ts';
-import { CLASSES, PROVIDERS, TRAITS, usageTopic } from '../lock-keys.ts';
+import { CLASSES, TRAITS, usageTopic } from '../lock-keys.ts';
 import { type Provider, revisionOf } from '../providers.ts';
 import { STANDARD_TRAITS } from '../standard-traits.ts';
 import type { PlacementState } from '../state.ts';
 import type { Tallies, Tally } from '../tallies.ts';
-import { subtreeOf, treeOf } from '../trees.ts';
-import { unknownClass } from './checks.ts';
-import { noProvider, noTrait } from './refusals.ts';
+import { subtreeOf } from '../trees.ts';
+import { noProvider } from './refusals.ts';
 
 export interface ProviderSummary {
   readonly id: string;
@@ -87,7 +84,7 @@ export interface UsageOfType {
   several?: string[];
 }
 
-function providerSummary(provider: Provider): ProviderSummary {
+export function providerSummary(provider: Provider): ProviderSummary {
   const { spec, root, changedAt } = provider;
   const { id, name, parent } = spec;
   return { id, name, parent, root, generation: revisionOf(provider), changedAt };
@@ -104,47 +101,6 @@ export function providerView(provider: Provider): ProviderView {
 export function showProvider({ providers }: PlacementState, { id }: ApiMessage<'provider-show'>): ApiOutcome {
   const provider = providers.get(id);
   return provider === undefined ? noProvider(id) : { ok: providerView(provider) };
-}
-
-export function findProviders(state: PlacementState, asked: ApiMessage<'providers-find'>): ApiOutcome {
-  const { name, inTree, memberOf, notMemberOf, required, forbidden, resources } = asked;
-  const unknown = [...required.flat(), ...forbidden].find((trait) => !isKnownTrait(state.catalog, trait));
-  const fits = Object.entries(resources);
-  const treeRoot = inTree === undefined ? undefined : (state.providers.get(inTree)?.root ?? null);
-  // As the reference does: in a tree that is not there nothing is looked for, not even what is asked.
-  if (treeRoot === null) return { ok: [] };
-  if (unknown !== undefined) return noTrait(unknown);
-  const fault = unknownClass(state, Object.keys(resources));
-  if (fault !== null) return fault;
-  const found: ProviderSummary[] = [];
-  for (const provider of poolFor(state, asked)) {
-    const { spec, root, traits, aggregates } = provider;
-    if (name !== undefined && name !== '' && spec.name !== name) continue;
-    if (treeRoot !== undefined && root !== treeRoot) continue;
-    if (!required.every((any) => any.some((trait) => traits.has(trait)))) continue;
-    if (forbidden.some((trait) => traits.has(trait))) continue;
-    if (!memberOf.every((any) => any.some((aggregate) => aggregates.has(aggregate)))) continue;
-    if (notMemberOf.some((aggregate) => aggregates.has(aggregate))) continue;
-    if (!fits.every(([resourceClass, amount]) => canGive(provider, resourceClass, amount))) continue;
-    found.push(providerSummary(provider));
-  }
-  return seenAs(state.holds.seen.get(PROVIDERS)?.transaction, found);
-}
-
-/** The providers among which all that are asked for are. */
-function poolFor(
-  state: PlacementState,
-  { name, id, inTree, memberOf }: ApiMessage<'providers-find'>,
-): Iterable<Provider> {
-  const { providers, indexes } = state;
-  const these = (ids: Iterable<string>) =>
-    Array.from(ids, (one) => providers.get(one)).filter((one) => one !== undefined);
-  if (id !== undefined) return these([id]);
-  if (inTree !== undefined) return treeOf(state, providers.get(inTree)?.root ?? '');
-  if (name !== undefined && name !== '') return these(idsBy(indexes, name));
-  const [aggregates] = memberOf;
-  if (aggregates === undefined) return providers.values();
-  return these(new Set(aggregates.flatMap((aggregate) => [...(indexes.aggregates.get(aggregate) ?? [])])));
 }
 
 export function showSubtree(state: PlacementState, { id }: ApiMessage<'subtree-show'>): ApiOutcome {
@@ -208,7 +164,7 @@ function standingOf({ consumers, homes }: PlacementState, id: string): Standing 
 }
 
 /** An answer that names the last change over several shards that it shows. */
-function seenAs(transaction: string | undefined, ok: unknown): ApiOutcome {
+export function seenAs(transaction: string | undefined, ok: unknown): ApiOutcome {
   return transaction === undefined ? { ok } : { ok, seen: transaction };
 }
 

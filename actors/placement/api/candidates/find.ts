@@ -6,16 +6,24 @@ import { isKnownTrait } from '../../catalog.ts';
 import type { Provider } from '../../providers.ts';
 import type { PlacementState } from '../../state.ts';
 import { unknownClass } from '../checks.ts';
+import { type Looking, paceOfLook } from '../looking.ts';
 import { noTrait } from '../refusals.ts';
 import { type Landscape, landscapeOf } from './foreign.ts';
 import { type Sharers, sharersOf, slotsOf } from './options.ts';
 import { type Budget, type Candidate, search } from './search.ts';
-import { type CandidateSummary, summariesOf } from './summaries.ts';
+import { type CandidateSummary, type Summaries, summariesOf } from './summaries.ts';
+
+type Search = Generator<Candidate | null>;
 
 /** The most choices that one question may try, some tenths of a second. */
 const MAX_STEPS = 3_000_000;
 /** The most providers named in all candidates of an answer together. */
 const MAX_ENTRIES = 400_000;
+
+/** How much more than a look at a provider it takes to put a way together. */
+const EFFORT_OF_WAY = 8;
+/** How many choices take as much as a look at a provider. */
+const CHOICES_OF_LOOK = 16;
 
 export interface Candidates {
   readonly requests: readonly Candidate[];
@@ -26,18 +34,69 @@ export interface Candidates {
 
 type Asked = CandidatesRequest & Pick<ApiMessage<'candidates'>, 'foreign'>;
 
-export function findCandidates(state: PlacementState, request: Asked): ApiOutcome {
-  const fault = unknownName(state, request);
-  if (fault !== null) return fault;
+/** What is found, as it grows. */
+interface Found {
+  readonly ways: Candidate[];
+  /** In which round each came. */
+  readonly rounds: number[];
+  readonly summaries: Summaries;
+  /** The providers that went meanwhile: how many ways had been found then. */
+  readonly gone: Map<string, number>;
+}
+
+/**
+ * The ways, each as things stood when its tree was looked at, in steps: others may be served in between. A provider that
+ * goes meanwhile is in none of them.
+ */
+export function lookForCandidates(state: PlacementState, request: Asked): Looking {
   const landscape = landscapeOf(state, request.foreign);
-  const rounds: number[] = [];
-  const requests = collect(landscape, request, rounds);
-  const found: Candidates = {
-    requests,
-    summaries: summariesOf(landscape, requests, request.nested),
-    ...(request.foreign === undefined ? {} : { rounds }),
+  const found: Found = { ways: [], rounds: [], summaries: summariesOf(landscape, request.nested), gone: new Map() };
+  return {
+    steps: stepsOf(landscape, request, found),
+    gone(id) {
+      found.gone.set(id, found.ways.length);
+      found.summaries.forget(id);
+    },
   };
-  return { ok: found };
+}
+
+function* stepsOf(landscape: Landscape, request: Asked, found: Found): Generator<void, ApiOutcome> {
+  const fault = unknownName(landscape.state, request);
+  if (fault !== null) return fault;
+  yield* collect(landscape, request, found);
+  const { ways, rounds, summaries, gone } = found;
+  const stands = gone.size === 0 ? null : (way: Candidate, place: number) => !isGone(way, place, gone);
+  const left = stands === null ? ways : ways.filter(stands);
+  return {
+    ok: {
+      requests: left,
+      summaries: summaries.all,
+      ...(request.foreign === undefined ? {} : { rounds: stands === null ? rounds : roundsOf(ways, rounds, stands) }),
+    },
+  };
+}
+
+/** All providers of a way: one that serves a group without resources gives nothing. */
+function serving({ mappings }: Candidate): string[] {
+  return Object.values(mappings).flat();
+}
+
+function isGone(way: Candidate, place: number, gone: ReadonlyMap<string, number>): boolean {
+  return serving(way).some((id) => place < (gone.get(id) ?? 0));
+}
+
+/** How many ways of each round are left. */
+function roundsOf(
+  ways: readonly Candidate[],
+  rounds: readonly number[],
+  stands: (way: Candidate, place: number) => boolean,
+): number[] {
+  let place = 0;
+  return rounds.map((count) => {
+    let left = 0;
+    for (const end = place + count; place < end; place += 1) if (stands(ways[place] as Candidate, place)) left += 1;
+    return left;
+  });
 }
 
 function unknownName(state: PlacementState, { groups, rootRequired, rootForbidden }: CandidatesRequest) {
@@ -53,58 +112,78 @@ function unknownName(state: PlacementState, { groups, rootRequired, rootForbidde
   return null;
 }
 
-/** The ways; `rounds` is given how many came in each. */
-function collect(landscape: Landscape, request: CandidatesRequest, rounds: number[]): Candidate[] {
+function* collect(landscape: Landscape, request: CandidatesRequest, found: Found): Generator<void, void> {
   const { state, providers } = landscape;
+  const { ways, rounds, summaries, gone } = found;
   const treesAsked = new Map<CandidateGroup, string>();
   for (const group of request.groups) {
     if (group.inTree === null) continue;
     const provider = providers.get(group.inTree);
-    if (provider === undefined) return [];
+    if (provider === undefined) return;
     treesAsked.set(group, provider.root);
   }
   const sharers = sharersOf(state, landscape.sharers);
   const budget: Budget = { steps: MAX_STEPS };
-  const found: Candidate[] = [];
+  const pace = paceOfLook();
   const known = new Set<string>();
   // Only a provider that serves several trees, or a group that is spread, can lead to one way twice.
   const mayRepeat = sharers.areAny || request.groups.length > 1;
   let entries = 0;
-  let goingOn: Generator<Candidate>[] = [];
-  const isFull = () => found.length >= (request.limit ?? Number.POSITIVE_INFINITY) || entries >= MAX_ENTRIES;
+  let goingOn: Search[] = [];
+  const isFull = () => ways.length >= (request.limit ?? Number.POSITIVE_INFINITY) || entries >= MAX_ENTRIES;
 
   /** Takes the next new way of a tree; false when there is none. */
-  const next = (ways: Generator<Candidate>): boolean => {
+  function* next(going: Search): Generator<void, boolean> {
     for (;;) {
-      const { value, done } = ways.next();
+      const { value: way, done } = going.next();
       if (done === true) return false;
+      if (way === null) {
+        yield;
+        continue;
+      }
+      // It goes on from the providers as they were when the tree was come to.
+      if (serving(way).some((id) => providers.get(id) === undefined)) continue;
       if (mayRepeat) {
-        const key = keyOf(value);
+        // With one that has come again it is another.
+        const key = keyOf(way) + serving(way).map((id) => gone.get(id) ?? '');
         if (known.has(key)) continue;
         known.add(key);
       }
-      found.push(value);
-      entries += Object.keys(value.allocations).length;
+      const ids = Object.keys(way.allocations);
+      ways.push(way);
+      entries += ids.length;
+      const told = summaries.add(ids);
+      if (pace.isDue(EFFORT_OF_WAY + 2 * told)) yield;
       return true;
     }
-  };
+  }
 
   for (const root of rootsFor(state, request, treesAsked, sharers)) {
     if (isFull()) break;
     const tree = landscape.tree(root);
+    if (pace.isDue(tree.length)) yield;
     if (!rootServes(tree[0] as Provider, request)) continue;
     const slots = slotsOf(request.groups, tree, sharers.with(tree), treesAsked);
     if (slots === null) continue;
-    const ways = search(slots, request, providers, budget);
-    if (next(ways)) goingOn.push(ways);
+    const before = budget.steps;
+    const ofTree = search(slots, request, providers, budget);
+    // Where nothing can be chosen there is one way at most, and the search need not be kept.
+    const isFound = yield* next(ofTree);
+    if (isFound && slots.some(({ options }) => options.length > 1)) goingOn.push(ofTree);
+    if (pace.isDue((before - budget.steps) / CHOICES_OF_LOOK)) yield;
   }
-  rounds.push(found.length);
+  rounds.push(ways.length);
   while (goingOn.length > 0 && !isFull()) {
-    const before = found.length;
-    goingOn = goingOn.filter((ways) => !isFull() && next(ways));
-    rounds.push(found.length - before);
+    const before = ways.length;
+    const left: Search[] = [];
+    for (const going of goingOn) {
+      const steps = budget.steps;
+      if (!isFull() && (yield* next(going))) left.push(going);
+      if (pace.isDue(1 + (steps - budget.steps) / CHOICES_OF_LOOK)) yield;
+    }
+    goingOn = left;
+    rounds.push(ways.length - before);
   }
-  return found;
 }
 
 /** The trees that can serve the request, as far as that is known without a look at them, and maybe some others. */

@@ -20,18 +20,21 @@ export interface Candidate {
 /** How many choices are tried in one tree from one way to the next: of one that is hard, others are not the worse. */
 const MAX_IN_VAIN = 100_000;
 
+/** After how many choices the search may rest, whether or not they lead to a way. */
+const CHOICES_IN_STEP = 20_000;
+
 /** How many choices a query may still try, over all trees: so that no question can hold up the shard for long. */
 export interface Budget {
   steps: number;
 }
 
-/** The ways to fill the slots, each once. */
+/** The ways to fill the slots, each once; null: others may be served before it goes on. */
 export function* search(
   slots: readonly Slot[],
   request: CandidatesRequest,
   providers: ById,
   budget: Budget,
-): Generator<Candidate> {
+): Generator<Candidate | null> {
   // The choice with the fewest options first: a dead end shows soonest there.
   const order = [...slots].sort((one, other) => one.options.length - other.options.length);
   const isolate = request.groupPolicy === 'isolate';
@@ -42,7 +45,7 @@ export function* search(
   const tops = new SubtreeTops(order, request, providers);
   let inVain = 0;
 
-  function* fill(position: number): Generator<Candidate> {
+  function* fill(position: number): Generator<Candidate | null> {
     const slot = order[position];
     if (slot === undefined) {
       if (!holds(order, chosen, request, providers)) return;
@@ -53,6 +56,7 @@ export function* search(
     for (const provider of slot.options) {
       budget.steps -= 1;
       inVain += 1;
+      if (budget.steps % CHOICES_IN_STEP === 0) yield null;
       if (budget.steps < 0 || inVain > MAX_IN_VAIN) return;
       if (isolate && slot.group.suffix !== '' && isServing(order, chosen, position, provider)) continue;
       if (!take(taken, provider, slot.resources)) continue;
