@@ -2,7 +2,7 @@
 // begun, to the letter. Whoever changes a value in place says so first, with `touch`; a value that is put in or taken
 // out is noticed. So a state of a million entries is stored without holding anybody up.
 
-import { KeyRun, smallest } from './key-run.ts';
+import { KeyChunk, type KeyRun } from './key-run.ts';
 import { PassingMap } from './passing-map.ts';
 
 /** Rows of a snapshot that are still to be taken. */
@@ -24,6 +24,8 @@ interface Capture {
 
 /** How many keys are put in order when one page is asked for: it is hardly the last. */
 const KEYS_IN_RUN = 4_096;
+/** From how many such runs are made before all keys are looked at again, of which there may be a million. */
+const KEYS_IN_CHUNK = 65_536;
 /** Of how many who list at one time it is kept where they are. */
 const MOST_RUNS = 8;
 
@@ -32,6 +34,8 @@ export class Table<Value> extends PassingMap<string, Value> {
   #captures: Capture[] = [];
   /** Where it is listed, the place that was asked for last first; not those where much has come since. */
   #runs: KeyRun[] = [];
+  /** From where the next runs are made. */
+  #chunks: KeyChunk[] = [];
 
   /** @param rowOf A value as it is stored: it must share nothing with the value that can change. */
   constructor(rowOf: (value: Value, key: string) => unknown) {
@@ -78,6 +82,10 @@ export class Table<Value> extends PassingMap<string, Value> {
       isAnyTooLong ||= run.size > 2 * KEYS_IN_RUN;
     }
     if (isAnyTooLong) this.#runs = this.#runs.filter(({ size }) => size <= 2 * KEYS_IN_RUN);
+    for (const chunk of this.#chunks) {
+      chunk.meet(key);
+      if (chunk.isTooLong) this.#dropChunk(chunk);
+    }
   }
 
   /** The next `limit` keys in order, and whether there are more. */
@@ -88,9 +96,29 @@ export class Table<Value> extends PassingMap<string, Value> {
       this.#putFirst(run);
       return known;
     }
-    const [keys, more] = smallest(this.keys(), after, Math.max(limit, KEYS_IN_RUN));
-    this.#putFirst(new KeyRun(after, keys, !more));
-    return [keys.slice(0, limit), more || keys.length > limit];
+    for (const chunk of this.#chunks) {
+      const known = this.#nextOf(chunk, after, limit);
+      if (known !== null) return known;
+    }
+    // Half of them may be in it, or a quarter: more than a page.
+    const chunk = new KeyChunk(this.keys(), after, Math.max(4 * limit, KEYS_IN_CHUNK));
+    this.#chunks = [chunk, ...this.#chunks].slice(0, MOST_RUNS);
+    return this.#nextOf(chunk, after, limit) as [string[], boolean];
+  }
+
+  /** The same from a chunk, as far as they are in it. */
+  #nextOf(chunk: KeyChunk, after: string | undefined, limit: number): [string[], boolean] | null {
+    const run = chunk.runAfter(after, Math.max(limit + 1, KEYS_IN_RUN));
+    if (run === null) return null;
+    const known = run.next(after, limit, (key) => this.has(key));
+    // Whoever lists has come to its end. It may be large, and those who list later begin at another key.
+    if (known === null || (chunk.isLast && run.isLast)) this.#dropChunk(chunk);
+    if (known !== null) this.#putFirst(run);
+    return known;
+  }
+
+  #dropChunk(chunk: KeyChunk): void {
+    this.#chunks = this.#chunks.filter((other) => other !== chunk);
   }
 
   #putFirst(run: KeyRun): void {

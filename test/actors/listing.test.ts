@@ -2,6 +2,7 @@
 
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { KeyChunk } from '../../actors/key-run.ts';
 import { page } from '../../actors/page.ts';
 import { Table } from '../../actors/table.ts';
 import { seededRandom } from '../../runtime/random.ts';
@@ -37,6 +38,54 @@ test('listing - all keys are looked at for thousands of entries, not for each pa
   }
   assert.equal(listed, [...table.keys()].sort());
   assert.ok(table.looks <= 5, `looked ${table.looks} times`);
+});
+
+test('listing - of very many, all keys are looked at for ten thousands of entries', () => {
+  const count = 300_000;
+  const table = tableOf(Array.from({ length: count }, (_, n) => `i${(n * 7_919) % count}`));
+  const listed: string[] = [];
+  let after: string | null | undefined;
+  let isChanged = false;
+  while (after !== null) {
+    const [keys, next]: [string[], string | null] = keysOf(table, after, 1_000);
+    for (const key of keys) listed.push(key);
+    after = next;
+    if (isChanged || listed.length < 10_000) continue;
+    isChanged = true;
+    for (const key of ['i8', 'i9', 'i9-new', 'i5-new', 'i1-new']) {
+      if (!table.delete(key)) table.set(key, 0);
+    }
+    table.delete('i7');
+    table.set('i7', 0);
+  }
+  const all = [...table.keys()].filter((key) => key !== 'i1-new').sort();
+  assert.is(listed.length, all.length);
+  assert.ok(listed.every((key, place) => key === all[place]));
+  assert.ok(table.looks <= 7, `looked ${table.looks} times`);
+});
+
+test('listing - runs that are made from a chunk have the keys as they are, whatever came and went since it was made', () => {
+  for (let seed = 1; seed <= 300; seed += 1) {
+    const random = seededRandom(seed);
+    const some = () => `k${random.integer(0, 2_000)}`;
+    const standing = new Set(Array.from({ length: random.integer(0, 1_500) }, some));
+    const after = random.chance(0.3) ? undefined : some();
+    const size = random.integer(1, 200);
+    const chunk = new KeyChunk(standing, after, size);
+    for (let n = random.integer(0, 100); n > 0; n -= 1) {
+      const key = some();
+      if (standing.delete(key)) continue;
+      standing.add(key);
+      chunk.meet(key);
+    }
+    const from = random.chance(0.5) ? after : some();
+    const limit = random.integer(1, 50);
+    const known = chunk.runAfter(from, 2 * limit)?.next(from, limit, (key) => standing.has(key)) ?? null;
+    const left = [...standing].filter((key) => from === undefined || key > from).sort();
+    if (known !== null) assert.equal(known, [left.slice(0, limit), left.length > limit], `seed ${seed}`);
+    else assert.ok(left.length > limit || from === undefined || (after ?? '') > from || !chunk.isLast);
+    if (chunk.isLast && from === after) assert.ok(known !== null || left.length > limit);
+  }
 });
 
 test('listing - nor do those who list at one time have all looked at for each page', () => {
