@@ -3,7 +3,7 @@
 
 import type { SteadyTime } from '../actor.ts';
 import { effort } from '../fitting/effort.ts';
-import { shapeOf } from './ranking/ranking.ts';
+import { shapeOf, unsearchedOf } from './ranking/ranking.ts';
 import type { Shape } from './ranking/shape.ts';
 import { weighAnew } from './ranking/weighing.ts';
 import type { Open, Work } from './state.ts';
@@ -33,7 +33,7 @@ export function awaitsSearch({ state, turn }: Work, { key, request }: Open): boo
 /** Has the next turn come that searches, if there is something to search. */
 export function searchSoon({ state, turn }: Work): void {
   if (state.isSearching) return;
-  for (const shape of state.rankings.shapes.values()) {
+  for (const shape of unsearchedOf(state.rankings)) {
     if (!maySearch(shape, turn.steady)) continue;
     const isAwaited = state.awaitingSearch.size > 0 || state.parking.lots.size > 0;
     return searchAfter({ state, turn }, isAwaited ? BETWEEN_MS.awaited : BETWEEN_MS.unawaited);
@@ -52,15 +52,15 @@ export function search(work: Work): boolean {
   return shape === undefined || searchOf(work, shape);
 }
 
-/** One that is waited for, or else the one that was used longest ago. */
+/** One that is waited for, or else the one that has been so for longest. */
 function nextShape({ state, turn }: Work): Shape | undefined {
-  const { rankings, open } = state;
+  const { open } = state;
   for (const key of state.awaitingSearch) {
     const waiting = open.get(key);
     const shape = waiting === undefined ? undefined : shapeOf(state, waiting.request);
     if (shape !== undefined && maySearch(shape, turn.steady)) return shape;
   }
-  for (const shape of rankings.shapes.values()) if (maySearch(shape, turn.steady)) return shape;
+  for (const shape of unsearchedOf(state.rankings)) if (maySearch(shape, turn.steady)) return shape;
   return undefined;
 }
 

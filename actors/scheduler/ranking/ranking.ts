@@ -50,6 +50,8 @@ export interface Rankings {
   /** Whether each shape has a census of what refuses hosts. */
   readonly countsRefusals: boolean;
   readonly shapes: Map<string, Shape>;
+  /** All of those that have hosts to be searched to the end, and perhaps others. */
+  readonly unsearched: Set<Shape>;
   /** How many hosts these rank, with those that have gone since that was counted, and how many were added since. */
   taken: number;
   addedUncounted: number;
@@ -111,6 +113,7 @@ export function emptyRankings(weighers: readonly Weigher[], salt: string, option
     maxRankedHosts,
     countsRefusals,
     shapes: new Map(),
+    unsearched: new Set(),
     taken: 0,
     addedUncounted: 0,
     shapeUsedLast: null,
@@ -217,6 +220,7 @@ function knownShape(fleet: Fleet, request: Request, isToldByNumbers: boolean): S
   if (isToldByNumbers && mayHaveFamily(fleet, asked, shape)) return undefined;
   if (shape.member !== null) noteUsed(rankings, shape.member.known);
   catchUp(fleet, shape, ALL_HOSTS);
+  if (shape.unsearched.size > 0) rankings.unsearched.add(shape);
   if (rankings.shapeUsedLast !== shape) putLast(rankings, asked.key, shape);
   return shape;
 }
@@ -281,6 +285,7 @@ export function noteGrown(rankings: Rankings, request: Request, shape: Shape): v
 function keep(rankings: Rankings, key: string, shape: Shape): void {
   const { shapes, maxShapes, maxRankedHosts } = rankings;
   putLast(rankings, key, shape);
+  if (shape.unsearched.size > 0) rankings.unsearched.add(shape);
   rankings.taken += takenBy(shape);
   rankings.addedUncounted += 1;
   if (rankings.taken > maxRankedHosts || rankings.addedUncounted >= COUNTED_AFTER) countTaken(rankings);
@@ -288,6 +293,14 @@ function keep(rankings: Rankings, key: string, shape: Shape): void {
     if (shapes.size === 1 || (shapes.size <= maxShapes && rankings.taken <= maxRankedHosts)) return;
     shapes.delete(oldest);
     rankings.taken -= takenBy(one);
+  }
+}
+
+/** Those that are kept of which hosts are still to be searched to the end. */
+export function* unsearchedOf({ shapes, unsearched }: Rankings): Iterable<Shape> {
+  for (const shape of unsearched) {
+    if (shape.unsearched.size > 0 && shapes.get(shape.key) === shape) yield shape;
+    else unsearched.delete(shape);
   }
 }
 
