@@ -116,6 +116,7 @@ function heard(
   if (follower === undefined) {
     follower = newFollower(of);
     work.state.followers.set(feed, follower);
+    work.state.incomplete.add(follower);
     work.state.view.revision += 1;
   }
   follower.heardAt = work.turn.steady;
@@ -141,6 +142,7 @@ export function pageCame(work: Work, page: ProvidersPage | HostsPage): void {
   else forgetUnlistedHosts(work.state.view, follower.listed, page.cell);
   if (follower.hasMissedMore) return resync(work, feed);
   follower.complete = true;
+  work.state.incomplete.delete(follower);
   forgetPages(follower);
   follower.ask = null;
   work.turn.cancelWake(wakeId(RESYNC_WAKE, feed));
@@ -163,25 +165,23 @@ export function mayHaveMissed(work: Work): boolean {
 /** The same, as far as cells tell of hosts. */
 export function mayHaveMissedHosts(work: Work): boolean {
   const { state, turn, warmUpMs, silentMs } = work;
-  const { view, followers, startedAt } = state;
+  const { view, incomplete, startedAt } = state;
   if (isWarmingUp(work)) return true;
-  for (const { of, complete, heardAt } of followers.values()) {
-    if (!complete && of.cell !== undefined && turn.steady < heardAt + silentMs) return true;
+  for (const { of, heardAt } of incomplete) {
+    if (of.cell !== undefined && turn.steady < heardAt + silentMs) return true;
   }
   return turn.steady < startedAt + warmUpMs * UNHEARD_FOR_WARM_UPS && lacksHosts(view);
 }
 
 /** Whether no cell has told of any host, or of the host of some tree of providers. */
-function lacksHosts({ hosts, trees }: View): boolean {
-  if (hosts.size === 0) return true;
-  for (const root of trees.keys()) if (!hosts.has(root)) return true;
-  return false;
+function lacksHosts({ hosts, hostless }: View): boolean {
+  return hosts.size === 0 || hostless.size > 0;
 }
 
 /** The placement shards that have not told of all their providers yet. */
-export function untoldShards({ state: { followers } }: Work): number[] {
+export function untoldShards({ state: { incomplete } }: Work): number[] {
   const shards: number[] = [];
-  for (const { of, complete } of followers.values()) if (!complete && of.shard !== undefined) shards.push(of.shard);
+  for (const { of } of incomplete) if (of.shard !== undefined) shards.push(of.shard);
   return shards;
 }
 
@@ -190,10 +190,8 @@ export function untoldShards({ state: { followers } }: Work): number[] {
  * the part that it knows. It waits no longer than its warm-up: a cell may be away, and providers without hosts for good.
  */
 export function isForming(work: Work): boolean {
-  const { view, followers } = work.state;
-  if (!isWarmingUp(work)) return false;
-  for (const { complete } of followers.values()) if (!complete) return true;
-  return lacksHosts(view);
+  const { view, incomplete } = work.state;
+  return isWarmingUp(work) && (incomplete.size > 0 || lacksHosts(view));
 }
 
 /** Notes the cells and placement shards whose feeds, which beat at a steady pace, are heard no more. */
@@ -232,15 +230,16 @@ export function silencesOf(
 }
 
 /** A cell that nobody has served for long, and that has no hosts, has been given up: it is known no more. */
-function cellIsSilent({ state: { view, followers }, turn }: Work, cell: string, { heardAt }: Follower): void {
+function cellIsSilent({ state: { view, followers, incomplete }, turn }: Work, cell: string, follower: Follower): void {
   const feed = cellFeed(cell);
-  if (turn.steady - heardAt < GIVEN_UP_MS || view.hostsIn.has(cell)) {
+  if (turn.steady - follower.heardAt < GIVEN_UP_MS || view.hostsIn.has(cell)) {
     noteCell(view, cell, true);
     return;
   }
   noteCell(view, cell, false);
   view.revision += 1;
   followers.delete(feed);
+  incomplete.delete(follower);
   turn.cancelWake(wakeId(RESYNC_WAKE, feed));
 }
 

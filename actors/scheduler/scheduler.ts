@@ -112,13 +112,15 @@ export function scheduler(options: SchedulerOptions): Actor<SchedulerState, Sche
 
   function init(): SchedulerState {
     const rankings = emptyRankings(options.weighers ?? DEFAULT_WEIGHERS, options.name, options);
+    const followers = followersOfPlacement(placementShards);
     return {
       incarnation: incarnation(),
       view: { ...emptyView(placementShards), statsMatter: statsMatter(rankings), statsAdmit: statsAdmit(rankings) },
       rankings,
       open: new PassingMap(),
       selecting: new PassingMap(),
-      followers: followersOfPlacement(placementShards),
+      followers,
+      incomplete: new Set(followers.values()),
       locating: new Map(),
       questions: new Map(),
       naming: new Map(),

@@ -337,6 +337,8 @@ export interface SchedulerState extends Fleet {
   readonly selecting: Map<string, string>;
   /** By feed: `placement 0`, `cell c1`. */
   readonly followers: Map<string, Follower>;
+  /** Those that never had the whole of their feed. */
+  readonly incomplete: Set<Follower>;
   /** Which request each question where instances are belongs to. */
   readonly locating: Map<number, string>;
   /** Questions that wait to know where instances are, by the number of that question. */

@@ -11,8 +11,9 @@ import type { Filter } from '../../actors/scheduler/filters/filter.ts';
 import { buildLimit, instanceLimit } from '../../actors/scheduler/filters/limits.ts';
 import { requestKey } from '../../actors/scheduler/request.ts';
 import { scheduler } from '../../actors/scheduler/scheduler.ts';
-import { emptyView } from '../../actors/scheduler/view/view.ts';
+import { emptyView, learnChanges } from '../../actors/scheduler/view/view.ts';
 import { forgetHost, learnHost, promiseBuild } from '../../actors/scheduler/view/view-hosts.ts';
+import { seededRandom } from '../../runtime/random.ts';
 import { choose, hostsIn, rig, SCHEDULER, selectOf, takeUnheard, treeOf } from '../support/scheduler-desk.ts';
 import { bench, type Sent, sentOf, type Turned } from '../support/turn.ts';
 
@@ -383,6 +384,28 @@ test('scheduler - it is asked for no more alternates than it may rank, and ranks
     const hosts = [selection, ...alternates].map(({ host }) => host);
     assert.is(new Set(hosts).size, hosts.length);
   }
+});
+
+test('scheduler - whatever comes and goes of hosts and providers, it knows which trees have no host', () => {
+  const random = seededRandom('hostless');
+  const view = emptyView();
+  const roots = ['p-h1', 'p-h2', 'p-h3'];
+  const seen = new Set<number>();
+  for (let generation = 1; generation < 500; generation += 1) {
+    const root = random.pick(roots);
+    const id = random.pick([root, `${root}-gpu`]);
+    const told = { id, name: id, parent: id === root ? null : root, inventories: {}, traits: [], aggregates: [] };
+    random.pick([
+      () => learnChanges(view, change(1, generation, [{ ...told, root, generation, used: {} }])),
+      () => learnChanges(view, { ...change(1, generation), removed: [id] }),
+      () => learnHost(view, random.pick(['c1', 'c2']), { host: 'h', provider: root, state: 'up' }),
+      () => forgetHost(view, random.pick(['c1', 'c2']), root),
+    ])();
+    const hostless = [...view.trees.keys()].filter((one) => !view.hosts.has(one));
+    assert.equal([...view.hostless].sort(), hostless.sort());
+    seen.add(hostless.length);
+  }
+  assert.equal([...seen].sort(), [0, 1, 2, 3]);
 });
 
 test.run();

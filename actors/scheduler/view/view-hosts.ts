@@ -29,6 +29,7 @@ export function learnHost(view: View, cell: string, told: HostState): void {
     known.failures?.at === failures?.at;
   if (isSame && sameStats(known.stats, stats)) return;
   view.hosts.set(root, { cell, host, root, state, reason, disabled, withCell, asideUntil, stats, failures, until });
+  view.hostless.delete(root);
   if (known?.cell !== cell) {
     adjust(view.hostsIn, cell, 1);
     if (known !== undefined) adjust(view.hostsIn, known.cell, -1);
@@ -65,6 +66,7 @@ export function learnHostsPage(view: View, page: HostsPage, listed: Set<string>)
 export function forgetHost(view: View, cell: string, root: string): void {
   if (view.hosts.get(root)?.cell !== cell) return;
   view.hosts.delete(root);
+  if (view.trees.has(root)) view.hostless.add(root);
   adjust(view.hostsIn, cell, -1);
   view.due.delete(root);
   view.expected.deleteOldest(root, Number.POSITIVE_INFINITY);

@@ -44,6 +44,8 @@ export interface View {
   /** Where the members of instance groups are. */
   readonly groups: GroupsView;
   readonly hosts: Map<string, ViewHost>;
+  /** The roots of trees of whose host no cell has told. */
+  readonly hostless: Set<string>;
   /** How many hosts each cell has that has any. */
   readonly hostsIn: Map<string, number>;
   /** Cells of which nothing was heard for a while: their hosts are chosen only when no other fits. */
@@ -96,6 +98,7 @@ export function emptyView(shards = 1): View {
     trees: new Map(),
     groups: emptyGroupsView(),
     hosts: new Map(),
+    hostless: new Set(),
     hostsIn: new Map(),
     silentCells: new Set(),
     silentShards: new Set(),
@@ -167,6 +170,7 @@ function joinTree(view: View, provider: Provider): void {
   else if (provider.spec.id === provider.root) tree.unshift(provider);
   else tree.push(provider);
   view.trees.set(provider.root, tree);
+  if (!view.hosts.has(provider.root)) view.hostless.add(provider.root);
 }
 
 /** Takes the use of a provider, unless something newer is known. */
@@ -222,8 +226,10 @@ function forgetProvider(view: View, provider: Provider): void {
 
 function leaveTree(view: View, { root, spec }: Provider): void {
   const tree = (view.trees.get(root) ?? []).filter((one) => one.spec.id !== spec.id);
-  if (tree.length === 0) view.trees.delete(root);
-  else view.trees.set(root, tree);
+  if (tree.length === 0) {
+    view.trees.delete(root);
+    view.hostless.delete(root);
+  } else view.trees.set(root, tree);
   view.freed?.add(root);
   noteChange(view, root);
 }
