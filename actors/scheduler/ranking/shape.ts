@@ -256,10 +256,7 @@ export class Shape implements RankedBy, RankedNow, RankedHosts {
     const heaps: Heap[] = [];
     const boxes: Box[] = [];
     for (const hearing of hearings) {
-      for (const heap of own.heaps(hearing)) {
-        const isNamed = named?.includes(heap.cell) !== false;
-        if (isNamed && avoids?.has(heap.cell) !== true) heaps.push(heap);
-      }
+      for (const heap of own.heaps(hearing, named)) if (avoids?.has(heap.cell) !== true) heaps.push(heap);
       if (member === null) continue;
       const { hosts } = member.known;
       if (named === undefined && avoids === undefined) {

@@ -84,9 +84,10 @@ export class Stands implements Order {
     return this.fits === 0 && this.refused === 0;
   }
 
-  /** The heaps of all cells. */
-  heaps(hearing: Hearing): readonly HeapOfCell[] {
-    return this.#ranked[hearing];
+  /** The heaps of some cells, or of all. */
+  heaps(hearing: Hearing, cells?: readonly string[]): readonly HeapOfCell[] {
+    if (cells === undefined) return this.#ranked[hearing];
+    return cells.flatMap((cell) => (this.heapOf(hearing, cell) as HeapOfCell | undefined) ?? []);
   }
 
   heapOf(hearing: Hearing, cell: string): Heap | undefined {
