@@ -1,0 +1,181 @@
+// Area: growth, scheduling. What a request costs a scheduler and a placement shard is the same, however many hosts, cells,
+// instances, groups, sizes, zones and waiting requests there are.
+
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import type { InstanceGroup, RequestSpec } from '../../actors/messages/common.ts';
+import type { ProviderSpec } from '../../actors/messages/placement.ts';
+import type { Select } from '../../actors/messages/scheduler.ts';
+import { checksOfGrowth } from '../support/growth.ts';
+import { inventoryOf, providerOf } from '../support/placement-desk.ts';
+import { scheduling } from '../support/scheduling.ts';
+import { stepsOf } from '../support/steps.ts';
+
+const test = suite('growth, scheduling');
+
+const things = {
+  hosts: [1_500, 4_000],
+  cells: [50, 500],
+  instances: [10, 1_000],
+  'instance groups': [10, 1_000],
+  'members of a group that is kept apart': [10, 1_000],
+  'members of a group that is better kept apart': [10, 1_000],
+  'members of a group that is kept together': [10, 500],
+  sizes: [10, 1_000],
+  zones: [5, 500],
+  traits: [5, 500],
+  'requests that wait': [10, 1_000],
+  'projects with a request that waits': [10, 1_000],
+  'members of a group that wait': [10, 500],
+  'deleted instances': [10, 1_000],
+} as const;
+type Counts = Record<keyof typeof things, number>;
+
+const TOO_MUCH = 1_000_000;
+const LAST = 'p-h7';
+
+function specOf(group: object = {}, more: Partial<RequestSpec> = {}): RequestSpec {
+  return { groups: [{ name: '', resources: { VCPU: 1 }, ...group }], groupPolicy: 'none', ...more };
+}
+const ofSize = (vcpu: number, more: Partial<RequestSpec> = {}) => specOf({ resources: { VCPU: vcpu } }, more);
+const member = (id: string, policy: InstanceGroup['policy']): Partial<RequestSpec> => ({
+  instanceGroup: policy === 'anti-affinity' ? { id, policy, maxPerHost: 1 } : { id, policy },
+});
+
+/** A host with room for thousands; each fourth has devices, each second a trait. */
+function treeOf(position: number, { zones, traits }: Pick<Counts, 'zones' | 'traits'>, total = 10_000): ProviderSpec[] {
+  const root = providerOf(`p-h${position}`, {
+    name: `h${position}`,
+    inventories: { VCPU: inventoryOf({ total, max_unit: TOO_MUCH }) },
+    traits: [`CUSTOM_T${position % traits}`, ...(position % 2 === 0 ? ['CUSTOM_EVEN'] : [])],
+    aggregates: [`zone-${position % zones}`],
+  });
+  const device = (of: number) =>
+    providerOf(`${root.id}-gpu-${of}`, {
+      parent: root.id,
+      inventories: { PGPU: inventoryOf({ total: 1_000 }) },
+      traits: [of % 2 === 0 ? 'CUSTOM_SMALL' : 'CUSTOM_LARGE'],
+    });
+  return position % 4 === 0 ? [root, ...[0, 1, 2, 3].map(device)] : [root];
+}
+
+function make(counts: Counts) {
+  const on = scheduling(
+    Array.from({ length: counts.hosts }, (_, position) => ({
+      cell: `c${position % counts.cells}`,
+      host: `h${position}`,
+      tree: treeOf(position, counts),
+    })),
+  );
+  function ask(request: string, spec: RequestSpec, told: Partial<Select> = {}): void {
+    on.ask(request, spec, told);
+    on.deliver();
+  }
+  const world = {
+    ...on,
+    counts,
+    ask,
+    place(request: string, spec: RequestSpec, told: Partial<Select> = {}): void {
+      ask(request, spec, told);
+      const { chosen, reason } = on.outcomeOf(request);
+      // Many hosts are ranked over several turns, where nothing is known of them yet.
+      for (let waits = 0; chosen.size === 0 && waits < 10; waits += 1) {
+        on.outwait();
+        on.deliver();
+      }
+      assert.is(chosen.size, told.instances?.length ?? 1, `${request}: ${reason}`);
+    },
+    remove(consumer: string): void {
+      on.say({ type: 'release', consumer, deleted: true });
+      on.deliver();
+    },
+  };
+
+  function times(thing: keyof Counts, work: (position: number) => void): void {
+    for (let position = 0; position < counts[thing]; position += 1) work(position);
+  }
+  for (let n = 0; n < 10; n += 1) world.place(`to-go-${n}`, specOf());
+  times('instances', (n) => world.place(`one-${n}`, specOf()));
+  times('instance groups', (n) => world.place(`group-${n}`, specOf({}, member(`/group-${n}`, 'anti-affinity'))));
+  const members = (thing: keyof Counts, id: string, policy: InstanceGroup['policy']) =>
+    times(thing, (n) => world.place(`${policy}-${n}`, specOf({}, member(id, policy))));
+  members('members of a group that is kept apart', '/apart', 'anti-affinity');
+  members('members of a group that is better kept apart', '/better-apart', 'soft-anti-affinity');
+  members('members of a group that is kept together', '/together', 'affinity');
+  times('sizes', (n) => world.place(`size-${n}`, ofSize(2 + n)));
+  const waiting = (request: string, project: string, more: Partial<RequestSpec> = {}) =>
+    ask(request, ofSize(TOO_MUCH, more), { waits: { since: 1 }, project });
+  times('requests that wait', (n) => waiting(`waiting-${n}`, 'p'));
+  times('projects with a request that waits', (n) => waiting(`of-project-${n}`, `p${n}`));
+  times('members of a group that wait', (n) => waiting(`member-${n}`, 'p', member('/waiting', 'anti-affinity')));
+  times('deleted instances', (n) => {
+    world.place(`deleted-${n}`, specOf());
+    world.remove(`deleted-${n}`);
+  });
+  return world;
+}
+type World = ReturnType<typeof make>;
+
+const placing =
+  (spec: RequestSpec, told: Partial<Select> = {}) =>
+  (world: World, number: number) =>
+    world.place(`r${number}`, spec, told);
+
+const checks = checksOfGrowth({
+  things,
+  make,
+  messages: {
+    'an instance': placing(specOf()),
+    'one of another size': placing(ofSize(2)),
+    'one without alternates': placing(specOf(), { alternates: 0 }),
+    'one with many alternates': placing(specOf(), { alternates: 20 }),
+    'one with a trait': placing(specOf({ required: ['CUSTOM_EVEN'] })),
+    'one without a trait': placing(specOf({ forbidden: ['CUSTOM_EVEN'] })),
+    'one in a zone': placing(specOf({}, { tree: { memberOf: [['zone-1']] } })),
+    'one not in a zone': placing(specOf({}, { tree: { notMemberOf: ['zone-1'] } })),
+    'one with a device': placing({
+      groups: [
+        { name: '', resources: { VCPU: 1 } },
+        { name: 'gpu', resources: { PGPU: 1 }, required: ['CUSTOM_LARGE'] },
+      ],
+      groupPolicy: 'none',
+    }),
+    'one on a host': placing(specOf({}, { tree: { oneOf: [LAST] } })),
+    'one not on a host': placing(specOf({}, { tree: { noneOf: [LAST] } })),
+    'one in a cell': placing(specOf(), { where: { cells: ['c1'] } }),
+    'one not in a cell': placing(specOf(), { where: { avoidCells: ['c1'] } }),
+    'one rather in a cell': placing(specOf(), { where: { preferCells: ['c1'] } }),
+    'one beside another': placing(specOf({}, { tree: { heldBy: ['one-1'] } })),
+    'one not beside another': placing(specOf({}, { tree: { notHeldBy: ['one-1'] } })),
+    'the first of a group': (world, number) =>
+      world.place(`r${number}`, specOf({}, member(`/new-${number}`, 'anti-affinity'))),
+    'one of a group that is kept apart': placing(specOf({}, member('/apart', 'anti-affinity'))),
+    'one of a group that is better kept apart': placing(specOf({}, member('/better-apart', 'soft-anti-affinity'))),
+    'one of a group that is kept together': placing(specOf({}, member('/together', 'affinity'))),
+    'one that fits nowhere': ({ ask }, number) => ask(`r${number}`, ofSize(TOO_MUCH)),
+    'two at once': ({ place }, number) =>
+      place(`r${number}`, specOf(), { instances: [`r${number}-0`, `r${number}-1`] }),
+    'one goes': ({ remove }, number) => remove(`to-go-${number % 10}`),
+    'a host says what it has, as before': ({ say, deliver, counts }) => {
+      say({ type: 'put-tree', ask: 2, providers: treeOf(3, counts) });
+      deliver();
+    },
+    'a host has more': ({ say, deliver, counts }, number) => {
+      say({ type: 'put-tree', ask: 2, providers: treeOf(3, counts, 10_000 + number) });
+      deliver();
+    },
+  },
+});
+
+test('growth - each turn of a loop is a step', () => {
+  const stepsUpTo = (many: number) =>
+    stepsOf(() => {
+      for (let number = 0; number < many; number += 1) numbers.add(number);
+    });
+  const numbers = new Set<number>();
+  assert.is(stepsUpTo(1_010) - stepsUpTo(10), 1_000);
+});
+
+for (const { thing, check } of checks) test(`growth, scheduling - of ${thing}`, check);
+
+test.run();
