@@ -20,6 +20,7 @@ import { DEFAULT_PREFIX, type Subjects } from './subjects.ts';
 import { supervision } from './supervision.ts';
 import { type ActorHost, actorHost } from './turn.ts';
 import { VERSION } from './version.ts';
+import { AwaitedWakes } from './wakes.ts';
 import { refuseIfHeard, refuseIfHosted } from './who-hosts.ts';
 
 export interface HostingOptions {
@@ -118,6 +119,7 @@ export function hostingOf(options: HostingOptions): Hosting {
   const { name, bus, clock, outbox, subjects, logger, maxMailbox, leases, leaseTtlMs, onError } = options;
   const slicer = slicerOf(clock);
   const hosts = new Map<Address, ActorHost>();
+  const awaiting = new AwaitedWakes();
   /** The addresses of all of them. */
   const bySubject = new Map<string, Address>();
   const services = new Map<Address, Service>();
@@ -139,7 +141,7 @@ export function hostingOf(options: HostingOptions): Hosting {
     { address, actor, journal, protocol }: Pick<Owned<S, M, R>, 'address' | 'actor' | 'journal' | 'protocol'>,
     onFailure: (error: Error) => void,
   ): Hosted {
-    const host = actorHost({ address, actor, journal, clock, outbox, maxMailbox, slicer, onFailure });
+    const host = actorHost({ address, actor, journal, clock, outbox, maxMailbox, slicer, awaiting, onFailure });
     hosts.set(address, host);
     bySubject.set(subjects.of(address), address);
     const maxBytes = bus.maxPayloadBytes;
@@ -273,8 +275,8 @@ export function hostingOf(options: HostingOptions): Hosting {
     },
     announce,
     cameUp(who) {
-      for (const host of hosts.values()) host.cameUp(who);
-      if (who !== undefined) return;
+      if (who !== undefined) return awaiting.cameUp(who);
+      for (const host of hosts.values()) host.cameUp();
       for (const [address, as] of announced) if (isServed(address)) announce(address, as);
     },
     leave,

@@ -13,7 +13,7 @@ import type { Outbox } from './outbox.ts';
 import { type Output, type OutputGate, type OutputGateOwner, outputGate } from './output-gate.ts';
 import type { Tenure } from './ownership/tenure.ts';
 import { sleep } from './pause.ts';
-import { type Wakes, wakesOf } from './wakes.ts';
+import { type AwaitedWakes, type Wakes, wakesOf } from './wakes.ts';
 
 export interface ActorHostOptions<State, Incoming extends Message, Recorded> {
   readonly address: Address;
@@ -27,6 +27,8 @@ export interface ActorHostOptions<State, Incoming extends Message, Recorded> {
   readonly slicer?: Slicer;
   /** Whether a turn that began then, by the clock that nobody sets, leaves what waits to the next. Default: after 3 ms. */
   readonly turnEnds?: (begunAt: number) => boolean;
+  /** Where it is noted whose answers are awaited, if actors share that. */
+  readonly awaiting?: AwaitedWakes;
   /** Told when the actor was stopped because its journal or itself failed. */
   onFailure(error: Error, address: Address): void;
 }
@@ -205,7 +207,7 @@ class HostedActor<State, Incoming extends Message, Recorded> implements ActorHos
 
   constructor(options: ActorHostOptions<State, Incoming, Recorded>) {
     const { address, actor, journal, clock, outbox, maxMailbox, slicer = slicerOf(clock) } = options;
-    const { turnEnds = (begunAt) => clock.monotonic() - begunAt >= MAX_TURN_MS, onFailure } = options;
+    const { turnEnds = (begunAt) => clock.monotonic() - begunAt >= MAX_TURN_MS, awaiting, onFailure } = options;
     this.address = address;
     this.journal = journal;
     this.clock = clock;
@@ -216,9 +218,10 @@ class HostedActor<State, Incoming extends Message, Recorded> implements ActorHos
     this.#turnEnds = turnEnds;
     this.#failed = onFailure;
     this.#gate = outputGate(this);
-    this.#wakes = wakesOf(clock, (id, isEarly) => {
+    const wake = (id: string, isEarly: boolean) => {
       this.#put({ message: { type: 'wake', id, isEarly } as Wake, from: address });
-    });
+    };
+    this.#wakes = wakesOf(clock, wake, awaiting);
     this.#turn = new ActorTurn(this.#wakes);
   }
 

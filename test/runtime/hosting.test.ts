@@ -4,14 +4,14 @@
 import pino from 'pino';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import type { Actor, Message } from '../../actors/actor.ts';
+import type { Actor, Message, Wake } from '../../actors/actor.ts';
 import { snapshotOf } from '../../actors/snapshot.ts';
 import { memoryServer } from '../../runtime/bus/memory.ts';
 import { WHO } from '../../runtime/endpoints.ts';
 import { CellwrightError, TimeoutError } from '../../runtime/errors.ts';
 import { HEADERS } from '../../runtime/frames.ts';
 import { hostingOf } from '../../runtime/hosting.ts';
-import { type Journal, noSnapshots } from '../../runtime/journal/journal.ts';
+import { type Journal, noJournal, noSnapshots } from '../../runtime/journal/journal.ts';
 import { outboxOf } from '../../runtime/outbox.ts';
 import { memoryLeases } from '../../runtime/ownership/memory.ts';
 import { subjectsOf } from '../../runtime/subjects.ts';
@@ -308,6 +308,47 @@ test('hosting - of openings that came to nothing nothing stays on the bus', asyn
   assert.is(await servedBy(), null);
   await run(one.hosting.stop());
   assert.is(clock.pending, 0);
+});
+
+test('hosting - whoever comes up has nobody looked at but those that await it', async () => {
+  const clock = virtualClock();
+  const bus = memoryServer({ clock, onError() {} }).connect();
+  const subjects = subjectsOf();
+  const outbox = outboxOf({ bus, clock, subjects, events: false, onError() {} });
+  const logger = pino({ level: 'silent' });
+  const hosting = hostingOf({
+    name: 'n',
+    bus,
+    clock,
+    outbox,
+    subjects,
+    logger,
+    maxMailbox: 10,
+    leaseTtlMs: 1,
+    onError() {},
+  });
+  const early: string[] = [];
+  for (let n = 0; n < 100; n += 1) {
+    const waiting: Actor<object, Message, never> = {
+      ...fragile([]),
+      receive(_state, message) {
+        if ((message as Wake).isEarly) early.push(`c${n}`);
+      },
+      recover: (_state, turn) => turn.wakeAfter('answer', 10_000, `compute/c1/h${n}`),
+    };
+    await hosting.host(`cell/c${n}`, waiting, noJournal, {}).host.start();
+  }
+  let looks = 0;
+  const { monotonic } = clock;
+  clock.monotonic = () => {
+    looks += 1;
+    return monotonic();
+  };
+  hosting.cameUp('compute/c1/h7');
+  assert.ok(looks < 5, `${looks}`);
+  await clock.runAsync(() => early.length > 0);
+  assert.equal(early, ['c7']);
+  await hosting.stop();
 });
 
 test('hosting - one that is fenced leaves the bus at once, and another that stands by takes over', async () => {

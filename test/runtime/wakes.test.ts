@@ -1,9 +1,10 @@
 // Area: wakes. Whether one comes before its time, because somebody whose answer is awaited has come up.
 
+import fc from 'fast-check';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { virtualClock } from '../../runtime/virtual-clock.ts';
-import { wakesOf } from '../../runtime/wakes.ts';
+import { AwaitedWakes, type Wakes, wakesOf } from '../../runtime/wakes.ts';
 
 const test = suite('wakes');
 
@@ -24,6 +25,48 @@ test('wakes - one that is brought forward says so, and not when it is armed agai
     ['anew', false],
     ['of another', false],
   ]);
+});
+
+test('wakes - whoever comes up brings forward those that await it, of one actor or of all that share where it is noted', () => {
+  const op = fc.oneof(
+    { weight: 6, arbitrary: fc.record({ arm: fc.constantFrom(undefined, 'placement/0', 'placement/1') }) },
+    { weight: 3, arbitrary: fc.constant('cancel' as const) },
+    { weight: 1, arbitrary: fc.constant('cancel all' as const) },
+  );
+  const step = fc.tuple(fc.nat({ max: 2 }), fc.constantFrom('x', 'y', 'z', 'u'), op);
+  const coming = fc.constantFrom('one', 'one of anybody', 'all');
+  const property = fc.property(fc.array(step, { maxLength: 60 }), coming, (steps, of) => {
+    const clock = virtualClock();
+    const awaiting = new AwaitedWakes();
+    const came: string[] = [];
+    const actors = [0, 1, 2].map((actor) =>
+      wakesOf(clock, (id, isEarly) => void (isEarly && came.push(`${actor} ${id}`)), awaiting),
+    );
+    const awaited = new Map<string, string | undefined>();
+    for (const [actor, id, what] of steps) {
+      const wakes = actors[actor] as Wakes;
+      if (what === 'cancel') {
+        wakes.cancel(id);
+        awaited.delete(`${actor} ${id}`);
+      } else if (what === 'cancel all') {
+        wakes.cancelAll();
+        for (const one of awaited.keys()) if (one.startsWith(`${actor}`)) awaited.delete(one);
+      } else {
+        wakes.arm(id, 1_000, what.arm);
+        awaited.set(`${actor} ${id}`, what.arm);
+      }
+    }
+    if (of === 'all') awaiting.cameUp('placement/0');
+    else actors[0]?.cameUp(of === 'one' ? 'placement/0' : undefined);
+    clock.advanceTo(clock.monotonic() + 2_000);
+    const expected = [...awaited].flatMap(([one, who]) => {
+      const isAsked = of === 'all' || one.startsWith('0');
+      const isAwaited = of === 'one of anybody' ? who !== undefined : who === 'placement/0';
+      return isAsked && isAwaited ? [one] : [];
+    });
+    assert.equal(came.sort(), expected.sort());
+  });
+  fc.assert(property, { numRuns: 500 });
 });
 
 test.run();
