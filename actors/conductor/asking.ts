@@ -13,6 +13,7 @@ import {
   hasLineAnswered,
   isAskedWithAll,
   isHeldBack,
+  isLineKnown,
   leaveSilentLine,
   lineFor,
   seekFurther,
@@ -21,7 +22,7 @@ import {
 } from './line.ts';
 import { failRequest, REQUEST_WAKE } from './requests.ts';
 import { nextRound } from './rounds.ts';
-import { type ConductorState, endOfRequest, type OpenRequest } from './state.ts';
+import { type ConductorState, endOfRequest, noLongerUnasked, type OpenRequest } from './state.ts';
 import { waitedInVain, waitsOf } from './waiting.ts';
 import { timedOutBecause } from './words.ts';
 import type { Work } from './work.ts';
@@ -157,12 +158,13 @@ export function askSchedulers(work: Work): void {
 
 /** Those who wait where the first of them does, before any who came after them. */
 function* goingFirst(state: ConductorState): Generator<string> {
-  const { following, unasked } = state;
+  const { following, unasked, unaskedAhead } = state;
   for (const request of following) {
     if (isHeldBack(state, request)) break;
     yield request;
   }
-  for (const request of unasked) if (!isHeldBack(state, request)) yield request;
+  // Thousands may be held back as long as it takes.
+  for (const request of isLineKnown(state) ? unasked : unaskedAhead) if (!isHeldBack(state, request)) yield request;
 }
 
 function* inTurn(some: Iterable<string>, others: Iterable<string>): Generator<string> {
@@ -181,7 +183,9 @@ function* inTurn(some: Iterable<string>, others: Iterable<string>): Generator<st
 
 function askFor(work: Work, request: string): void {
   const { state, turn } = work;
-  for (const line of [state.again, state.following, state.unasked]) line.delete(request);
+  state.again.delete(request);
+  state.following.delete(request);
+  noLongerUnasked(state, request);
   const open = state.requests.get(request);
   if (open === undefined) return;
   if (open.awaits?.round !== open.round) open.awaits = null;
@@ -225,7 +229,7 @@ export function wakeUnasked(work: Work): void {
   for (const request of state.unasked) {
     const open = state.requests.get(request);
     if (open !== undefined && turn.steady < endOfRequest(state, open, work)) continue;
-    state.unasked.delete(request);
+    noLongerUnasked(state, request);
     wakeRequest(work, request);
   }
 }

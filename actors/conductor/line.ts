@@ -6,7 +6,7 @@ import type { Address } from '../actor.ts';
 import { wakeId } from '../wakes.ts';
 import { ON_ITS_WAY_MS } from './known-schedulers.ts';
 import { REQUEST_WAKE } from './requests.ts';
-import { type ConductorState, endOfRequest, type Line, type OpenRequest } from './state.ts';
+import { type ConductorState, endOfRequest, type Line, noLongerUnasked, type OpenRequest } from './state.ts';
 import { commit, type Work } from './work.ts';
 
 /**
@@ -168,10 +168,16 @@ export function standInLine(work: Work, scheduler: Address): void {
  * Whether a request is not to be asked for yet, as it is not known where somebody answers: until then only the first of
  * those that wait are asked for. Others that wait, or may wait, would be asked for in vain, or overtake them.
  */
-export function isHeldBack({ line, parked, following, requests }: ConductorState, request: string): boolean {
-  if (line?.heardAt !== null || parked.size === 0) return false;
+export function isHeldBack(state: ConductorState, request: string): boolean {
+  const { line, parked, following, requests } = state;
+  if (line === null || isLineKnown(state)) return false;
   if (!parked.has(request)) return requests.get(request)?.waitUntil !== undefined;
   return parked.size - following.size >= (line.isLost ? Math.max(FIRST_OF_LOST, line.soughtInVain) : FIRST_AFTER_CRASH);
+}
+
+/** Whether it is known where those that wait are answered, or none does. */
+export function isLineKnown({ line, parked }: ConductorState): boolean {
+  return line?.heardAt !== null || parked.size === 0;
 }
 
 /** After a crash those that wait are asked for where they waited, in their order. */
@@ -179,7 +185,7 @@ export function recoverLine(work: Work): void {
   const { state } = work;
   if (state.line === null) return;
   for (const { request, open } of inOrder(state)) {
-    state.unasked.delete(request);
+    noLongerUnasked(state, request);
     state.following.add(request);
     wakeAtEnd(work, request, open);
   }

@@ -164,6 +164,8 @@ export interface ConductorState {
   readonly following: Set<string>;
   /** Those for which nobody was asked yet in this life, in the order in which they were accepted; not recorded. */
   readonly unasked: Set<string>;
+  /** Those of them that are not all held back while it is not known where those that wait are answered; not recorded. */
+  readonly unaskedAhead: Set<string>;
   /** Whether those that are left unasked have a wake; not recorded. */
   isUnaskedArmed: boolean;
   /** How much is asked for at once; not recorded. */
@@ -208,6 +210,7 @@ export function emptyConductor(): ConductorState {
     again: new PassingSet(),
     following: new PassingSet(),
     unasked: new PassingSet(),
+    unaskedAhead: new PassingSet(),
     isUnaskedArmed: false,
     window: new AskingWindow(),
     likenings: [],
@@ -221,11 +224,17 @@ export function entryOf(state: Pick<ConductorState, 'instances'>, instance: stri
 }
 
 /** Has the schedulers be asked for what a request lacks, at the end of this turn or, where nobody was yet, in its order. */
-export function wantHosts({ requests, toAsk, unasked, following }: ConductorState, request: string): void {
-  const open = requests.get(request);
-  if (open === undefined || (open.round === 0 && following.has(request))) return;
-  if (open.round === 0) unasked.add(request);
-  else toAsk.add(request);
+export function wantHosts(state: ConductorState, request: string): void {
+  const open = state.requests.get(request);
+  if (open === undefined || (open.round === 0 && state.following.has(request))) return;
+  if (open.round !== 0) return void state.toAsk.add(request);
+  state.unasked.add(request);
+  if (open.waitUntil === undefined || open.parked !== undefined) state.unaskedAhead.add(request);
+}
+
+export function noLongerUnasked({ unasked, unaskedAhead }: ConductorState, request: string): void {
+  unasked.delete(request);
+  unaskedAhead.delete(request);
 }
 
 /** When the instances of a request that wait for a host give up. */

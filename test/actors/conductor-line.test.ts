@@ -3,7 +3,7 @@
 
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { LEAST, MOST_IN_TIME } from '../../actors/asking-window.ts';
+import { LEAST, LOST_AFTER_MS, MOST_IN_TIME } from '../../actors/asking-window.ts';
 import { conductor } from '../../actors/conductor/conductor.ts';
 import type { ConductorMessage } from '../../actors/messages/conductor.ts';
 import {
@@ -677,6 +677,33 @@ test('waiting - of very many that wait after a crash only the first are asked fo
   assert.is(viewOf(alone, 'r0')?.state, 'failed');
   assert.is(viewOf(alone, 'r999')?.state, 'failed');
   assert.is(viewOf(alone, 'late')?.state, 'failed');
+});
+
+test('waiting - those that are held back until it is known where others wait are not all looked at in each turn', () => {
+  const on = bench(unhurried);
+  parkAtOne(on, ['first']);
+  const again = bench(unhurried, { at: on.now + 1_000, entries: on.entries });
+  const late = Array.from({ length: 500 }, (_, position) => `late${position}`);
+  for (const request of late) assert.equal(selectsIn(again.tell(buildOf(request, 60_000))), []);
+  let looks = 0;
+  const { requests } = again.state;
+  const { get } = requests;
+  requests.get = (request) => {
+    looks += 1;
+    return get.call(requests, request);
+  };
+  assert.equal(selectsIn(again.tell(atOnce('hasty'))), ['hasty of scheduler']);
+  assert.ok(looks < 20, `${looks} looks`);
+  const asked = selectsIn(parkedAs(again, 'first', 'full', 'scheduler/one'));
+  assert.equal(
+    asked,
+    late.slice(0, asked.length).map((request) => `${request} of scheduler/one`),
+    'in their order',
+  );
+  assert.ok(asked.length >= LEAST - 1);
+  again.tell({ type: 'delete', ask: 8, instance: late.at(-1) as string });
+  while (again.state.unasked.size > 0) again.pass(LOST_AFTER_MS);
+  assert.is(again.state.unaskedAhead.size, 0);
 });
 
 test.run();

@@ -30,7 +30,9 @@ function recoveringNothing(kind: string): Alteration {
             if (!OWED.test(id)) turn.wakeAfter(id, afterMs);
           };
           actor.recover(state, alteredTurn(turn, { send() {}, wakeAfter }));
-          if (kind === 'conductor') (state as ConductorState).unasked.clear();
+          if (kind !== 'conductor') return;
+          const { unasked, unaskedAhead } = state as ConductorState;
+          for (const waiting of [unasked, unaskedAhead]) waiting.clear();
         },
       };
     },
