@@ -72,6 +72,8 @@ export interface OpenRequest {
   readonly mayWaitMs?: number | undefined;
   /** Since when it waits, and why no host had room when it was tried first. */
   parked?: { readonly at: number; readonly reason: string } | undefined;
+  /** When that was by the clock that nobody sets; null: it was in another life; not recorded. */
+  parkedAt: SteadyTime | null;
   /** Why none had room when that was heard last, and of which scheduler, which tries it; not recorded. */
   latest?:
     | {
@@ -179,6 +181,7 @@ export const TOLD_ACTIVE = { state: 'active' };
 /** Of a request for which nobody was asked yet in this life. */
 export const UNASKED = {
   ends: null,
+  parkedAt: null,
   round: 0,
   isNew: false,
   isRenewed: false,

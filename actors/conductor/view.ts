@@ -20,7 +20,7 @@ export function viewOf(instance: string, entry: Entry, open: OpenRequest | undef
   if (view.owes !== undefined && owedSince !== undefined) view.owedSince = owedSince;
   if (build === null) return view;
   if (phase === 'here' && cell === null && open?.parked !== undefined) {
-    const { at: since } = open.parked;
+    const since = timeTold(open.parked.at, open.parkedAt, turn);
     const { at, reason } = open.latest ?? open.parked;
     const asOf = timeTold(at, open.latest?.heard ?? null, turn);
     const until = timeTold(open.waitUntil ?? since, open.ends?.waiting ?? null, turn);

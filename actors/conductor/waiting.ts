@@ -84,6 +84,7 @@ export function parked(work: Work, message: Parked, from: Address): void {
   else if (open.parked === undefined) state.withRoom.add(request);
   if (open.parked === undefined) {
     commit(work, { type: 'parked', request, at: turn.now, reason, decision });
+    open.parkedAt = turn.steady;
     tellWaiting(work, request, open);
   }
   const leftMs = endOfRequest(state, open, work) - turn.steady;
@@ -124,14 +125,14 @@ export function noValidHost(work: Work, { request, round, reason, decision }: No
 
 /** The time for which it may wait is over. */
 export function waitedInVain(work: Work, request: string, open: OpenRequest): void {
-  const { latest, parked: told, since = 0, waitUntil = 0, ends } = open;
+  const { latest, parked: told, since = 0, waitUntil = 0, mayWaitMs = waitUntil - since, ends } = open;
   const { at, reason: why } = latest ?? told ?? { at: since, reason: '' };
   const earlierMs = latest === undefined || ends?.waiting === undefined ? waitUntil - at : ends.waiting - latest.heard;
   // Where no scheduler has answered at last, hosts may stand otherwise by now.
   const asOf = earlierMs <= 0 ? 'at last' : `as of ${secondsOf(earlierMs)} s before the end`;
   const asking = askingOf(work.state, open, work.turn);
   const unanswered = asking === undefined ? '' : ` (${askingWords(asking)})`;
-  const waited = `waited ${secondsOf(waitUntil - since)} s in vain; ${asOf}${unanswered}`;
+  const waited = `waited ${secondsOf(mayWaitMs)} s in vain; ${asOf}${unanswered}`;
   const reason = clipped(`${waited}: ${why}`, MAX_REASON_LENGTH);
   failRequest(work, request, { type: 'NO_VALID_HOST', reason }, latest?.decision);
 }

@@ -98,6 +98,16 @@ test('waiting - who is accepted after the clock was set back comes after those t
   assert.ok(placeOf('third') > second);
 });
 
+test('waiting - who is accepted behind others after the clock was set back has waited for as long as it did', () => {
+  const on = bench(conductor(OPTIONS));
+  on.tell(buildOf('first', 7_200_000));
+  on.setBack(3_600_000);
+  on.tell(buildOf('second'));
+  parkedAs(on, 'second');
+  on.pass(300_000 + PATIENCE.firstMs);
+  assert.match(viewOf(on, 'second')?.failure?.message ?? '', /^waited 300 s in vain; /);
+});
+
 test('waiting - one for which there is room, and which only stands in line to have it, waits however many do', () => {
   const on = desk();
   for (const request of ['one', 'two']) {
@@ -273,6 +283,7 @@ for (const byMs of [3_600_000, -3_600_000]) {
     const waiting = () => viewOf(on, 'web')?.waiting;
     assert.equal([waiting()?.until, waiting()?.asOf], [on.now + 295_000, on.now]);
     on.pass(294_000);
+    assert.is(waiting()?.since, on.now - 294_000);
     assert.is(viewOf(on, 'web')?.state, 'requested');
     on.pass(1_000 + PATIENCE.firstMs);
     const words = /^waited 300 s in vain; as of 295 s before the end \(.*\): none of 3 hosts$/;
