@@ -4,6 +4,7 @@
 import type { Address, Message, PublicEvent } from '../actors/actor.ts';
 import type { AnyMessage } from '../actors/messages/any.ts';
 import { PassingMap } from '../actors/passing-map.ts';
+import { present } from '../actors/present.ts';
 import { isGateway } from '../actors/routing.ts';
 import type { Bus } from './bus/bus.ts';
 import type { Clock } from './clock.ts';
@@ -16,7 +17,11 @@ import type { Subjects } from './subjects.ts';
 const MAX_MESSAGES_PER_FRAME = 512;
 
 export interface Outbox {
-  send(from: Address, to: Address, message: AnyMessage): void;
+  /**
+   * @param sentWith Of a question: told, once it is published, where it will be told if nobody listens, of what travelled
+   * with it and of nothing else. Default: it is told of all that the asker asks there.
+   */
+  send(from: Address, to: Address, message: AnyMessage, sentWith?: (unheardOn: string) => void): void;
   publish(from: Address, event: PublicEvent): void;
   /** What an owner sends carries the number of its tenure; null: it has none. */
   setEpoch(from: Address, epoch: number | null): void;
@@ -64,6 +69,9 @@ export function outboxOf({ bus, clock, subjects, events, onError }: OutboxOption
   const epochs = new Map<Address, string>();
   /** Of owners, by what they say: those of one message or event are much the same as those of the next. */
   const known = new Map<string, Headers>();
+  /** Questions of which their askers want to know where it is told that nobody listens. */
+  const sentWith = new Map<Message, (unheardOn: string) => void>();
+  let bodies = 0;
   let flushing = false;
 
   function flushSoon(): void {
@@ -89,6 +97,7 @@ export function outboxOf({ bus, clock, subjects, events, onError }: OutboxOption
       // Nothing was sent. One message that cannot travel must not cost the others.
       const [first, ...more] = parts.flatMap(({ from, messages }) => messages.map((message) => ({ from, message })));
       if (more.length > 0 && !isClosed(error)) return publishPieces(to, parts, piecesAfter(error));
+      if (first !== undefined) sentWith.delete(first.message);
       onError(error, `a message to '${subjects.of(to)}'`);
       if (first !== undefined && !isClosed(error)) tellUnsent(to, first.from, first.message, error);
     }
@@ -98,13 +107,20 @@ export function outboxOf({ bus, clock, subjects, events, onError }: OutboxOption
     const body = frameOf(parts);
     // Whoever waits for an answer is told at once when nobody hears the question.
     const asker = parts.find(({ from }) => isGateway(from));
+    const told = sentWith.size === 0 ? [] : parts.flatMap((part) => part.messages.filter((one) => sentWith.has(one)));
+    if (told.length > 0) bodies += 1;
+    const reply = asker && subjects.unheard(asker.from, to, told.length > 0 ? bodies : undefined);
     // Who says a word to itself wants to know whether it can be heard.
     const byServer = parts[0]?.from === to;
     bus.publish(subjects.of(to), body, {
       headers: headersOfFrame(parts),
-      ...(asker === undefined ? {} : { reply: subjects.unheard(asker.from, to) }),
+      ...present({ reply }),
       ...(byServer ? { byServer } : {}),
     });
+    for (const message of told) {
+      sentWith.get(message)?.(reply as string);
+      sentWith.delete(message);
+    }
   }
 
   function headersOfFrame(parts: readonly Part[]): Headers {
@@ -174,12 +190,13 @@ export function outboxOf({ bus, clock, subjects, events, onError }: OutboxOption
   }
 
   return {
-    send(from, to, message) {
+    send(from, to, message, told) {
       for (const { prefix, take } of locals) if (to.startsWith(prefix)) return take(to, message, from);
       if (from === to) {
         echoes.push({ to, message });
         return flushSoon();
       }
+      if (told !== undefined) sentWith.set(message, told);
       const pile = piles.get(to);
       if (pile === undefined) {
         piles.set(to, { parts: [{ from, messages: [message] }], count: 1 });

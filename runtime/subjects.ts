@@ -41,8 +41,11 @@ export interface Subjects {
   readonly deployment: string;
   /** The key of an owner's lease in that bucket. */
   leaseKey(owner: Address): string;
-  /** Where whoever asks from an address is told that nobody listens at another, for the answer to find its way. */
-  unheard(from: Address, to: Address): string;
+  /**
+   * Where whoever asks from an address is told that nobody listens at another, for the answer to find its way.
+   * @param body The number of what nobody heard, where it is told of that alone.
+   */
+  unheard(from: Address, to: Address, body?: number): string;
   /** The subject of a verb of the API. */
   api(verb: string): string;
   /** The subject of a public event. */
@@ -81,7 +84,10 @@ export function subjectsOf(prefix: string = DEFAULT_PREFIX): Subjects {
     leases: `${withoutDots(prefix)}_leases`,
     deployment: `${withoutDots(prefix)}_deployment`,
     leaseKey: (owner) => owner.split('/').join('.'),
-    unheard: (from, to) => `${prefix}.${tokensOf(from).join('.')}.unheard.${to.split('/').join('.')}`,
+    unheard(from, to, body) {
+      const of = body === undefined ? '' : `.${body}`;
+      return `${prefix}.${tokensOf(from).join('.')}.unheard.${to.split('/').join('.')}${of}`;
+    },
     api: (verb) => `${prefix}.api.${verb}`,
     event: (topic) => `${prefix}.${topic.join('.')}`,
     feeds: [`${prefix}.placement.*.feed`, `${prefix}.cell.*.feed`],

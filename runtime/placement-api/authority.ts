@@ -28,7 +28,8 @@ export type Question = WithoutAsk<PlacementApiMessage | Together>;
 
 export interface Authority {
   /**
-   * Puts a question to a placement shard, by default the first; one that changes nothing again while it is not answered.
+   * Puts a question to a placement shard, by default the first: again where nobody heard it, as while the owner changes, and
+   * one that changes nothing while it is not answered, too.
    * @param withinMs How long to wait for the answer, ms, where that is less than `timeoutMs`.
    * @throws TimeoutError when there is no answer in time; CellwrightError `unknown-version` when an older version serves the
    * shard that does not know the question; with the code of an answer that declines; `closed` when it is stopped before.
@@ -59,16 +60,30 @@ interface Pending {
   /** The first of them. */
   first: number | null;
   readonly deadline: Timer;
-  again: Timer;
+  again: Timer | undefined;
+  /** How long to wait before it is put again the next time that nobody hears it, ms. */
+  pauseMs: number;
   resolve(outcome: ApiOutcome): void;
   reject(error: Error): void;
 }
 
+/** A question as it was put once. */
+interface Put {
+  readonly waiting: Pending;
+  /** What has come of the answer. */
+  readonly parts: string[];
+  /** Where it is told that nobody heard it, once it is on its way. */
+  unheardOn?: string;
+}
+
 /**
- * A question may be lost with its hearer, or come to nobody while the owner changes: one that changes nothing is put again
- * after this, ms, and later. Whether a change was made nobody could tell from what comes of it a second time.
+ * A question may be lost with its hearer: one that changes nothing is put again after this, ms, and later. Whether a change
+ * was made nobody could tell from what comes of it a second time.
  */
 const AGAIN_AFTER_MS = 1_000;
+/** Pause after nobody has heard it, ms: short, since a planned change of owner takes less than 200 ms; then longer. */
+const FIRST_PAUSE_MS = 10;
+const MOST_PAUSE_MS = 200;
 const CHANGES_NOTHING: ReadonlySet<Question['type']> = new Set([
   'provider-show',
   'providers-find',
@@ -104,7 +119,9 @@ function isRight(question: object): boolean {
 export function authorityOf(options: AuthorityOptions): Authority {
   const { name, bus, clock, outbox, subjects, timeoutMs, closed, onError } = options;
   const address = gatewayAddress(name);
-  const pending = new Map<number, { readonly waiting: Pending; readonly parts: string[] }>();
+  const pending = new Map<number, Put>();
+  /** The numbers of what travelled together, by where it is told that nobody heard it. */
+  const byUnheard = new Map<string, Set<number>>();
   let asks = asksFrom(clock.now());
   let isStopped = false;
 
@@ -114,7 +131,7 @@ export function authorityOf(options: AuthorityOptions): Authority {
     const { waiting, parts } = known;
     if (answer.type === 'declined') {
       // Of those that it was put under before one may still be in line there.
-      if (answer.code === 'overloaded' && waiting.asks.length > 1) return turnedAway(waiting, answer.ask);
+      if (answer.code === 'overloaded' && waiting.asks.length > 1) return forget(waiting, answer.ask);
       settle(waiting);
       const { to, question } = waiting;
       const isUnknown = answer.code === 'malformed' && isRight({ ask: answer.ask, ...question });
@@ -126,32 +143,65 @@ export function authorityOf(options: AuthorityOptions): Authority {
     waiting.resolve(JSON.parse(parts.join('')) as ApiOutcome);
   }
 
-  function turnedAway({ asks: numbers }: Pending, ask: number): void {
+  /** By that number nothing more is heard. */
+  function forget({ asks: numbers }: Pending, ask: number): void {
     numbers.splice(numbers.indexOf(ask), 1);
+    take(ask);
+  }
+
+  function take(ask: number): void {
+    const { unheardOn = '' } = pending.get(ask) ?? {};
     pending.delete(ask);
+    const others = byUnheard.get(unheardOn);
+    if (others?.delete(ask) === true && others.size === 0) byUnheard.delete(unheardOn);
   }
 
   function settle({ asks: numbers, deadline, again }: Pending): void {
-    for (const ask of numbers) pending.delete(ask);
+    for (const ask of numbers) take(ask);
     deadline.cancel();
-    again.cancel();
+    again?.cancel();
   }
 
   function put(waiting: Pending): void {
     asks += 1;
-    waiting.asks.push(asks);
-    pending.set(asks, { waiting, parts: [] });
+    const ask = asks;
+    const put: Put = { waiting, parts: [] };
+    waiting.asks.push(ask);
+    pending.set(ask, put);
     const again = waiting.first !== null && TAKES_LONG.has(waiting.question.type) ? { again: waiting.first } : {};
-    waiting.first ??= asks;
-    outbox.send(address, waiting.to, { ask: asks, ...again, ...waiting.question });
+    waiting.first ??= ask;
+    outbox.send(address, waiting.to, { ask, ...again, ...waiting.question }, (unheardOn) => {
+      put.unheardOn = unheardOn;
+      if (!pending.has(ask)) return;
+      const others = byUnheard.get(unheardOn);
+      if (others === undefined) byUnheard.set(unheardOn, new Set([ask]));
+      else others.add(ask);
+    });
+  }
+
+  /** It came to nobody, and was not done: a change, too, is put to whoever listens by then. */
+  function unheard(subject: string): void {
+    for (const ask of byUnheard.get(subject) ?? []) {
+      const { waiting } = pending.get(ask) as Put;
+      forget(waiting, ask);
+      waiting.again?.cancel();
+      putAgain(waiting, waiting.pauseMs);
+      waiting.pauseMs = Math.min(waiting.pauseMs * 2, MOST_PAUSE_MS);
+    }
   }
 
   function putAgain(waiting: Pending, afterMs: number): void {
     waiting.again = clock.after(afterMs, () => {
       put(waiting);
-      putAgain(waiting, 2 * afterMs);
+      putAgainUnanswered(waiting, Math.max(AGAIN_AFTER_MS, 2 * afterMs));
     });
   }
+
+  function putAgainUnanswered(waiting: Pending, afterMs: number): void {
+    if (CHANGES_NOTHING.has(waiting.question.type)) putAgain(waiting, afterMs);
+  }
+
+  const nobody = bus.subscribe(subjects.unheard(address, '>'), () => {}, { onUnheard: unheard });
 
   const subscription = bus.subscribe(subjects.of(address), (arrived) => {
     try {
@@ -175,14 +225,25 @@ export function authorityOf(options: AuthorityOptions): Authority {
           reject(new TimeoutError('placement', limitMs));
         });
         const to = placementAddress(shard);
-        const waiting: Pending = { to, question, asks: [], first: null, deadline, again: deadline, resolve, reject };
+        const waiting: Pending = {
+          to,
+          question,
+          asks: [],
+          first: null,
+          deadline,
+          again: undefined,
+          pauseMs: FIRST_PAUSE_MS,
+          resolve,
+          reject,
+        };
         put(waiting);
-        if (CHANGES_NOTHING.has(question.type)) putAgain(waiting, AGAIN_AFTER_MS);
+        putAgainUnanswered(waiting, AGAIN_AFTER_MS);
       });
     },
     stop() {
       isStopped = true;
       subscription.unsubscribe();
+      nobody.unsubscribe();
       for (const { waiting } of pending.values()) {
         settle(waiting);
         waiting.reject(closed());

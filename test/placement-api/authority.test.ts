@@ -1,5 +1,5 @@
 // Area: Placement API. How placement is asked: what changes nothing is put again until it is answered, what changes
-// something is put once.
+// something only where nobody has heard it.
 
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
@@ -20,10 +20,10 @@ function rig() {
   const heard: string[] = [];
   const put: { type: string; ask?: number; again?: number }[] = [];
 
-  /** Serves the shard from now on; `take` is handed what says something to whoever put the `nth` question. */
-  function hear(take: (nth: number, say: (...answers: readonly object[]) => void) => void): void {
+  /** Serves the shard from now on, until what it answers is called; `take` is handed what says something to whoever put the `nth` question. */
+  function hear(take: (nth: number, say: (...answers: readonly object[]) => void) => void): () => void {
     const own = server.connect();
-    own.subscribe(subjects.of(SHARD), ({ data }) => {
+    const { unsubscribe } = own.subscribe(subjects.of(SHARD), ({ data }) => {
       for (const { from, messages } of decodeFrame(data, own.maxPayloadBytes)) {
         for (const { type, ...more } of messages) {
           heard.push(type);
@@ -36,6 +36,7 @@ function rig() {
         }
       }
     });
+    return unsubscribe;
   }
 
   /** The same, and answers each question in parts, of those it is put the `nth` time only these. */
@@ -53,15 +54,19 @@ const WHOLE = [
   [1, '[]}'],
 ] as const;
 
-test('what only reads is answered by who serves the shard next, and a change is not made twice', async () => {
-  const { clock, authority, heard, serve } = rig();
+test('what only reads is answered by who serves the shard next, and a change that may have been made is not made twice', async () => {
+  const { clock, authority, heard, hear } = rig();
+  let isAway = true;
+  hear((_nth, say) => {
+    if (!isAway) say({ type: 'placement-answer', part: 0, parts: 1, text: '{"ok":[]}' });
+  });
   const read = authority.ask({ type: 'classes-list' });
   const changed = failureOf(() => authority.ask({ type: 'class-put', name: 'CUSTOM_A' }));
   clock.runUntilIdle({ untilMs: 500 });
-  serve(() => WHOLE);
+  isAway = false;
   assert.equal(await settled(clock, read), { ok: [] });
   assert.is((await settled(clock, changed)).code, 'timeout');
-  assert.equal(heard, ['classes-list']);
+  assert.equal(heard, ['classes-list', 'class-put', 'classes-list']);
   assert.is(clock.pending, 0);
   authority.stop();
 });
@@ -80,6 +85,39 @@ test('what may take long says that it is put again, so that it is not looked for
   const ofKind = (type: string) => put.filter((one) => one.type === type).map(({ again }) => again);
   assert.equal(ofKind('providers-find'), [undefined, first?.ask, first?.ask]);
   assert.ok(ofKind('classes-list').every((again) => again === undefined));
+  assert.is(clock.pending, 0);
+  authority.stop();
+});
+
+test('a change that nobody has heard is made by who serves the shard next, and none that was heard with it', async () => {
+  const { clock, authority, heard, hear } = rig();
+  let leave = hear(() => {});
+  const lost = failureOf(() => authority.ask({ type: 'class-put', name: 'CUSTOM_LOST' }));
+  clock.runUntilIdle({ untilMs: 100 });
+  leave();
+  const read = authority.ask({ type: 'classes-list' });
+  const changed = authority.ask({ type: 'class-put', name: 'CUSTOM_A' });
+  const other = authority.ask({ type: 'class-put', name: 'CUSTOM_B' });
+  clock.runUntilIdle({ untilMs: 400 });
+  assert.equal(heard.splice(0), ['class-put']);
+  leave = hear((_nth, say) => say({ type: 'placement-answer', part: 0, parts: 1, text: '{"ok":[]}' }));
+  const askedAt = clock.now();
+  assert.equal(await settled(clock, Promise.all([read, changed, other])), [{ ok: [] }, { ok: [] }, { ok: [] }]);
+  assert.ok(clock.now() - askedAt <= 200, `${clock.now() - askedAt} ms`);
+  assert.equal(heard.sort(), ['class-put', 'class-put', 'classes-list']);
+  assert.is((await settled(clock, lost)).code, 'timeout');
+  assert.is(clock.pending, 0);
+  leave();
+  authority.stop();
+});
+
+test('a change that nobody hears is given up in time, and put to nobody from then on', async () => {
+  const { clock, authority, heard, serve } = rig();
+  const changed = failureOf(() => authority.ask({ type: 'class-put', name: 'CUSTOM_A' }));
+  assert.is((await settled(clock, changed)).code, 'timeout');
+  serve(() => WHOLE);
+  assert.is(clock.pending, 0);
+  assert.equal(heard, []);
   authority.stop();
 });
 

@@ -8,6 +8,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { startNode } from '../../runtime/node.ts';
 import { startTestServer } from '../support/nats-server.ts';
+import { until } from '../support/until.ts';
 import { holding, id, makeProvider, placementApi } from './support.ts';
 
 const test = suite('Placement API - over NATS');
@@ -60,6 +61,46 @@ test('a front serves what a running system knows, and goes on when its placement
     await impatient.close();
     await api.close();
     await node.stop();
+    await server.stop();
+  }
+});
+
+test('changes go on while a shard is handed over from one node to another, and each is made once', async () => {
+  const server = await startTestServer();
+  const play = (name: string) => startNode({ roles: ['placement'], name, nats: { servers: server.url } });
+  let [serving, standby] = await Promise.all([play('one'), play('two')]);
+  const api = await placementApi({ placement: { servers: [server.url] } });
+  try {
+    await makeProvider(api, HOST, { VCPU: 1_000_000 });
+    let isOver = false;
+    let changes = 0;
+    const change = async () => {
+      while (!isOver) {
+        changes += 1;
+        const status = (await api.ask(`PUT /allocations/${id('c', changes)}`, holding({ [HOST]: { VCPU: 1 } }))).status;
+        assert.is(status, 204);
+      }
+    };
+    const handingOver = async () => {
+      for (let times = 0; times < 4; times += 1) {
+        const before = changes;
+        await serving.stop();
+        [serving, standby] = [standby, await play(`later-${times}`)];
+        await until('changes go on', () => changes > before + 20);
+      }
+    };
+    await Promise.all([
+      ...Array.from({ length: 4 }, change),
+      handingOver().finally(() => {
+        isOver = true;
+      }),
+    ]);
+    const { body } = await api.ask(`GET /resource_providers/${HOST}/usages`);
+    assert.equal(body.usages, { VCPU: changes });
+  } finally {
+    await api.close();
+    await serving.stop();
+    await standby.stop();
     await server.stop();
   }
 });
