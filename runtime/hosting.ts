@@ -110,8 +110,11 @@ export interface Hosting {
   heldUpBy(address: Address): string | undefined;
   /** How this process stands to each actor that has a lease. */
   standings(): Readonly<Record<Address, Standing>>;
-  /** Hands over what is owned, in order; it is over when others can have it. */
-  handOver(): Promise<void>;
+  /**
+   * Hands over what is owned, in order; it is over when others can have it.
+   * @param givenUp From when on nothing is waited for.
+   */
+  handOver(givenUp?: Promise<void>): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -283,9 +286,9 @@ export function hostingOf(options: HostingOptions): Hosting {
     heldUpBy: (address) => hosts.get(address)?.heldUpBy(),
     stats: () => Object.fromEntries([...hosts.keys()].map((address) => [address, statsOf(address)])),
     standings: () => Object.fromEntries([...keepers].map(([address, keeper]) => [address, keeper.standing])),
-    async handOver() {
+    async handOver(givenUp) {
       isEnding = true;
-      await Promise.all([...keepers.values()].map((keeper) => keeper.stop()));
+      await Promise.all([...keepers.values()].map((keeper) => keeper.stop(givenUp)));
     },
     async stop() {
       isEnding = true;

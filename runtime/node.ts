@@ -51,8 +51,8 @@ export interface Node {
   /**
    * Stops the roles, then the connection and a managed server. What this node owns is handed over to nodes that stand
    * by, each within some tens of milliseconds; without any, builds under way are taken up again by whoever opens the
-   * same journals. A driver that does not close is waited for 10 s; a server that does not answer, half a minute with
-   * leases of the default length, and longer with longer ones.
+   * same journals. A driver that does not close is waited for 10 s; a server that does not
+   * answer, for as long as `nats.closeTimeoutMs` says, 5 s by default; what was sent to it by then it may take yet.
    */
   stop(): Promise<void>;
 }
@@ -156,13 +156,23 @@ export async function startNode(options: NodeOptions): Promise<Node> {
   }
 
   async function stop(): Promise<void> {
+    const silence = nats?.silence();
+    try {
+      await stopUnless(silence?.begun ?? new Promise(() => {}));
+    } finally {
+      silence?.end();
+    }
+  }
+
+  /** @param isSilent From when on nobody can be told anything. */
+  async function stopUnless(isSilent: Promise<void>): Promise<void> {
     clockCheck?.stop();
     for (const subscription of subscriptions) subscription.unsubscribe();
     // First those who ask: they are answered while the actors of this node are still there to answer.
     await hosting.leave(apiOwner);
-    if (gateway !== undefined) await within(ANSWERED_WITHIN_MS, gateway.answered(), clock);
+    if (gateway !== undefined) await within(ANSWERED_WITHIN_MS, Promise.race([gateway.answered(), isSilent]), clock);
     gateway?.stop();
-    await hosting.handOver();
+    await hosting.handOver(isSilent);
     await hosting.stop();
     for (const subscription of heardByScheduler) subscription.unsubscribe();
     await Promise.all([...drivers].map(([address, hosted]) => closeDriver(address, hosted)));

@@ -29,6 +29,11 @@ export interface NatsLink {
   back(limitMs: number): Promise<void>;
   flush(): Promise<void>;
   /**
+   * Waits for what the server is to say, with all that wait so no longer than `closeTimeoutMs` while it says nothing; answers
+   * whether it has.
+   */
+  said(word: Promise<unknown>): Promise<boolean>;
+  /**
    * Has `ended` told when the server, set up anew, ends what is heard of a subject in a queue group: it does not say in
    * which one, and the client takes note of it only for who is in none.
    * @returns What takes that back.
@@ -75,6 +80,8 @@ export function natsLink(connection: NatsConnection, options: NatsLinkOptions): 
   let dropped = 0;
   let maxPayloadBytes = connection.info?.max_payload ?? USUAL_MAX_PAYLOAD;
   let closing: Promise<void> | undefined;
+  /** Since when the server owes a word and has said none. */
+  let silentSince: number | undefined;
   /** Each is called when the connection comes back or is closed. */
   const waiting = new Set<() => void>();
 
@@ -93,6 +100,21 @@ export function natsLink(connection: NatsConnection, options: NatsLinkOptions): 
       const timer = limitMs === Number.POSITIVE_INFINITY ? undefined : clock.after(limitMs, wake);
       waiting.add(wake);
     });
+
+  const awaited = <T>(word: Promise<T>): Promise<T> => {
+    silentSince ??= clock.monotonic();
+    const heard = (): void => {
+      silentSince = undefined;
+    };
+    word.then(heard, heard);
+    return word;
+  };
+
+  const said = (word: Promise<unknown>): Promise<boolean> => {
+    const now = clock.monotonic();
+    const silentMs = now - (silentSince ?? now);
+    return within(Math.max(0, closeTimeoutMs - silentMs), awaited(word), clock);
+  };
 
   const closed = connection.closed().then((reason) => {
     connected = false;
@@ -164,6 +186,7 @@ export function natsLink(connection: NatsConnection, options: NatsLinkOptions): 
       // First what waits, then what is published from now on: the order stays.
       const resent = sendUnsent();
       connected = true;
+      silentSince = undefined;
       tell({ type: 'reconnected', server, resent, dropped });
       dropped = 0;
       wakeWaiting();
@@ -207,7 +230,7 @@ export function natsLink(connection: NatsConnection, options: NatsLinkOptions): 
         if (connection.isClosed()) throw closedError();
         if (connected) {
           try {
-            return await connection.flush();
+            return await awaited(connection.flush());
           } catch (error) {
             // Cut off while waiting: what was kept meanwhile goes out on return, and is flushed then.
             if (connection.isClosed()) throw busError(error, 'flush');
@@ -216,6 +239,7 @@ export function natsLink(connection: NatsConnection, options: NatsLinkOptions): 
         if (!connected) await backWithin(Number.POSITIVE_INFINITY);
       }
     },
+    said,
     whenEnded(subject, ended) {
       const others = listeners.get(subject) ?? new Set();
       listeners.set(subject, others.add(ended));
@@ -226,7 +250,7 @@ export function natsLink(connection: NatsConnection, options: NatsLinkOptions): 
     },
     close() {
       closing ??= (async () => {
-        if (connected) await within(closeTimeoutMs, connection.drain(), clock);
+        if (connected) await said(connection.drain());
         // Not drained in time, or cut off while draining: then the client stays open by itself.
         if (!connection.isClosed()) await connection.close();
         if (unsent.size > 0) {

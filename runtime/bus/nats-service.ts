@@ -1,9 +1,8 @@
 // NATS services: endpoints that are discovered, and answered by the server or, what this process asks of itself, in here.
 
 import { type NatsConnection, type Service as NatsService, ServiceError, type ServiceMsg } from 'nats';
-import type { Clock, Timer } from '../clock.ts';
+import type { Timer } from '../clock.ts';
 import type { CellwrightError } from '../errors.ts';
-import { within } from '../within.ts';
 import type { Body, BusMessage, Endpoint, PublishOptions, Service, ServiceConfig } from './bus.ts';
 import { busError } from './nats-errors.ts';
 import { received } from './nats-messages.ts';
@@ -11,13 +10,11 @@ import { type SubscribingParts, safely } from './nats-subscription.ts';
 import { checkService, closedError, serviceErrorHeaders, serviceErrorText } from './wire.ts';
 
 export interface ServingParts extends Omit<SubscribingParts, 'askers'> {
-  readonly clock: Clock;
-  readonly closeTimeoutMs: number;
   send(subject: string, body: Body, options: PublishOptions): void;
 }
 
 export async function natsService(config: ServiceConfig, parts: ServingParts): Promise<Service> {
-  const { main, echo, loopback, report, pauses, clock, closeTimeoutMs } = parts;
+  const { main, echo, loopback, report, pauses } = parts;
   checkService(config);
   if (main.connection.isClosed()) throw closedError();
   const { name, description, version, metadata, endpoints, loopback: isLooped = false } = config;
@@ -75,7 +72,7 @@ export async function natsService(config: ServiceConfig, parts: ServingParts): P
       leave();
       // The server is to say that it has taken note, which one that hangs does not.
       const stopping = service.stop();
-      if (await within(closeTimeoutMs, stopping, clock)) await stopping;
+      if (await link.said(stopping)) await stopping;
     },
   };
 }

@@ -24,6 +24,7 @@ import { type NatsRequests, natsRequests } from './nats-requests.ts';
 import { natsService } from './nats-service.ts';
 import { natsSubscription } from './nats-subscription.ts';
 import { connectFirst, onFailedAttempt } from './nats-transport.ts';
+import { type Silence, silenceOf } from './silence.ts';
 import {
   checkMessage,
   checkSize,
@@ -44,6 +45,8 @@ export interface NatsBus extends Bus {
   inbox(): string;
   /** Resolves when the connection is closed for good, with the reason unless `close` was called. */
   closed(): Promise<CellwrightError | undefined>;
+  /** Asks from now on whether the server is there: whether it says anything within what `close` waits for it. */
+  silence(): Silence;
 }
 
 /** All attempts at the first connection together, in milliseconds; see `connectTimeoutMs`. */
@@ -210,7 +213,7 @@ function natsBus({ main, echo, requests, report, tell, clock, inboxPrefix, close
     loopback.deliver(subject, same, publishOptions);
   };
 
-  const parts = { main, echo, loopback, askers, report, pauses, clock, closeTimeoutMs, send };
+  const parts = { main, echo, loopback, askers, report, pauses, send };
   const bus: NatsBus = {
     connection,
     get connected() {
@@ -237,6 +240,7 @@ function natsBus({ main, echo, requests, report, tell, clock, inboxPrefix, close
       });
     },
     serve: (config) => natsService(config, parts),
+    silence: () => silenceOf(bus, clock, closeTimeoutMs),
     async flush() {
       await Promise.all([loopback?.flush(), ...links.map((link) => link.flush())]);
     },

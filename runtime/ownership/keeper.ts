@@ -44,8 +44,11 @@ export interface Keeper {
   fenced(): void;
   /** The actor fails again and again. */
   failed(error: Error): void;
-  /** Hands over and ends: when it resolves, whoever stands by can have the actor. */
-  stop(): Promise<void>;
+  /**
+   * Hands over and ends: when it resolves, whoever stands by can have the actor.
+   * @param givenUp From when on nothing is waited for: then they can when the lease is over.
+   */
+  stop(givenUp?: Promise<void>): Promise<void>;
 }
 
 export interface KeeperOptions {
@@ -88,6 +91,7 @@ export function keeperOf(options: KeeperOptions): Keeper {
   const ends: (() => void)[] = [];
   let settle: { resolve(): void; reject(error: unknown): void } | undefined;
   let patientUntil = 0;
+  let givenUp: Promise<void> = new Promise(() => {});
   const tellWaiting = eachOnce(onError);
 
   const effects: Record<string, () => void> = {
@@ -217,14 +221,18 @@ export function keeperOf(options: KeeperOptions): Keeper {
   }
 
   async function drain(): Promise<void> {
-    timer = clock.after(ttlMs, () => tell({ type: 'TIMED_OUT' }));
+    const timedOut = () => tell({ type: 'TIMED_OUT' });
+    timer = clock.after(ttlMs, timedOut);
+    void givenUp.then(() => {
+      if (snapshot.value === 'draining') timedOut();
+    });
     await duty.drain();
     tell({ type: 'DRAINED' });
   }
 
   async function drop(): Promise<void> {
     await duty.drop();
-    const revision = await tenure?.end();
+    const revision = (await Promise.race([tenure?.end(), givenUp])) ?? tenure?.epoch;
     if (revision !== undefined) taken = { ...taken, revision };
     tenure = undefined;
     tell({ type: 'DROPPED' });
@@ -232,12 +240,16 @@ export function keeperOf(options: KeeperOptions): Keeper {
 
   /** Not to be released is no harm: then it is over when it has not been renewed for long enough. */
   async function release(): Promise<void> {
+    await Promise.race([releaseInTime(), givenUp]);
+    tell({ type: 'RELEASED' });
+  }
+
+  async function releaseInTime(): Promise<void> {
     try {
       if ((await leases.write(address, free, taken.revision)) === null) await releaseOwn();
     } catch (error) {
       onError(error, `releasing the lease of '${address}'`);
     }
-    tell({ type: 'RELEASED' });
   }
 
   /** The lease has changed: by another, or by a renewal of our own whose answer was lost. */
@@ -290,7 +302,8 @@ export function keeperOf(options: KeeperOptions): Keeper {
     },
     fenced: () => tell({ type: 'FENCED' }),
     failed: (error) => failed(error, 'serving'),
-    stop() {
+    stop(giveUp = givenUp) {
+      givenUp = giveUp;
       return new Promise((resolve) => {
         ends.push(resolve);
         tell({ type: 'STOP' });

@@ -14,7 +14,7 @@ import { connect, DebugEvents } from 'nats';
 import pino from 'pino';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import type { Bus, BusMessage } from '../../runtime/bus/bus.ts';
+import type { Bus, BusMessage, Service } from '../../runtime/bus/bus.ts';
 import { memoryBus } from '../../runtime/bus/memory.ts';
 import { connectNats, type NatsBus } from '../../runtime/bus/nats.ts';
 import type { NatsStatus } from '../../runtime/bus/nats-options.ts';
@@ -376,6 +376,61 @@ test('bus NATS - taking a service off a server that hangs takes no longer than c
     await bus.close();
   } finally {
     process.kill(server.pid, 'SIGCONT');
+    await server.stop();
+  }
+});
+
+test('bus NATS - a server that hangs is waited for once by all that is taken off it, and takes what was sent when it goes on', async () => {
+  const server = await startNatsServer({ jetstream: false });
+  const options = { servers: server.url, name: 'test', loopback: true, onError() {} };
+  const bus = await connectNats({ ...options, closeTimeoutMs: 1_000 });
+  const other = await connectNats(options);
+  const heard: string[] = [];
+  try {
+    other.subscribe('words', ({ data }) => void heard.push(Buffer.from(data).toString()));
+    await other.flush();
+    const services = [await bus.serve(greeter('one', () => {})), await bus.serve(greeter('two', () => {}))];
+    process.kill(server.pid, 'SIGSTOP');
+    const from = performance.now();
+    const silence = bus.silence();
+    for (const word of ['last', 'words']) bus.publish('words', Buffer.from(word));
+    for (const service of services) await service.stop();
+    await silence.begun;
+    await bus.close();
+    silence.end();
+    const tookMs = performance.now() - from;
+    assert.ok(tookMs < 3_000, `${tookMs} ms`);
+    process.kill(server.pid, 'SIGCONT');
+    await until('what was sent is heard', () => heard.length === 2);
+    assert.equal(heard, ['last', 'words']);
+  } finally {
+    process.kill(server.pid, 'SIGCONT');
+    await Promise.all([bus.close(), other.close()]);
+    await server.stop();
+  }
+});
+
+test('bus NATS - a server that was silent and answers again is waited for anew', async () => {
+  const server = await startNatsServer({ jetstream: false });
+  const closeTimeoutMs = 300;
+  const bus = await connectNats({ servers: server.url, name: 'test', closeTimeoutMs, onError() {} });
+  const waitsFor = async (service: Service) => {
+    process.kill(server.pid, 'SIGSTOP');
+    const from = performance.now();
+    await service.stop();
+    return performance.now() - from;
+  };
+  try {
+    const services = [await bus.serve(greeter('one', () => {})), await bus.serve(greeter('two', () => {}))];
+    for (const service of services) {
+      const tookMs = await waitsFor(service);
+      assert.ok(tookMs > closeTimeoutMs / 2, `${tookMs} ms`);
+      process.kill(server.pid, 'SIGCONT');
+      await bus.flush();
+    }
+  } finally {
+    process.kill(server.pid, 'SIGCONT');
+    await bus.close();
     await server.stop();
   }
 });

@@ -199,6 +199,25 @@ test('keeping - a stop waits for what is never done as long as a lease lasts, th
     assert.equal(one.duties, ['open', 'drain', 'drop']);
   }));
 
+test('keeping - a stop waits for nothing from when on it is given up, and hands over where that is still heard', () =>
+  inRoom(async ({ clock, process, start, until, pass }) => {
+    const [one, two] = [process('one'), process('two')];
+    await start(one);
+    await start(two);
+    one.isStuck = true;
+    const at = clock.now();
+    let giveUp = () => {};
+    const givenUp = new Promise<void>((resolve) => {
+      giveUp = resolve;
+    });
+    void one.keeper.stop(givenUp);
+    await pass(TTL_MS / 10);
+    giveUp();
+    await until(() => serves(two));
+    assert.equal([clock.now() - at, stateOf(one)], [TTL_MS / 10, 'stopped']);
+    assert.equal(one.duties, ['open', 'drain', 'drop']);
+  }));
+
 test('keeping - a stop leaves the lease free though the answer to its last renewal was lost', () =>
   inRoom(async ({ clock, process, start, until }) => {
     const [one, two] = [process('one'), process('two')];

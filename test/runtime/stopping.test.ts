@@ -1,6 +1,9 @@
 // Area: stopping. A node that stops ends, whatever its drivers do; and a start that is given up leaves nothing running,
 // however far it had come.
 
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import pino from 'pino';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
@@ -8,6 +11,7 @@ import { lentBus } from '../../runtime/bus/lent.ts';
 import { memoryServer } from '../../runtime/bus/memory.ts';
 import type { Driver } from '../../runtime/drivers/driver.ts';
 import { type Journals, noSnapshots } from '../../runtime/journal/journal.ts';
+import { startNatsServer } from '../../runtime/nats-server/server.ts';
 import { startNode } from '../../runtime/node.ts';
 import { virtualClock } from '../../runtime/virtual-clock.ts';
 import { quickDriver } from '../e2e/system.ts';
@@ -153,6 +157,31 @@ test('stopping - a bus that outlives the nodes that it is lent to is waited for 
     hasEnded = true;
   });
   await until('who is lent it after its end is told so', () => hasEnded);
+});
+
+test('stopping - a server that hangs is waited for once in all, and whoever starts when it goes on finds all as it was', async () => {
+  const dataDir = await mkdtemp(join(tmpdir(), 'cellwright-test-'));
+  const server = await startNatsServer({ dataDir });
+  const roles = ['placement', 'scheduler', 'conductor', 'cell:c1'];
+  const logger = pino({ level: 'silent' });
+  const play = () => startNode({ roles, nats: { servers: server.url, closeTimeoutMs: 1_000 }, logger });
+  let node = await play();
+  try {
+    await node.client.build({ id: 'web', resources: { VCPU: 1 }, wait: { forMs: 3_600_000 } });
+    process.kill(server.pid, 'SIGSTOP');
+    const from = performance.now();
+    await node.stop();
+    const tookMs = performance.now() - from;
+    assert.ok(tookMs < 4_000, `${tookMs} ms`);
+    process.kill(server.pid, 'SIGCONT');
+    node = await play();
+    assert.is((await node.client.show('web')).state, 'requested');
+  } finally {
+    process.kill(server.pid, 'SIGCONT');
+    await node.stop();
+    await server.stop();
+    await rm(dataDir, { recursive: true, force: true });
+  }
 });
 
 test.run();
