@@ -17,11 +17,14 @@ const SCRIPTS: Readonly<Record<string, string>> = {
   bench: 'test/bench/bench.ts',
 };
 
-/** Runs it in a shell, as npm does, with a temporary folder of its own; over when all who have its output are. */
-function started(script: string) {
+/**
+ * Runs it in a shell, as npm does, with a temporary folder of its own; over when all who have its output are.
+ * @param runner What comes before the command of that shell: where it is a shell itself, it runs the other one.
+ */
+function started(script: string, ...runner: string[]) {
   const folder = mkdtempSync(join(tmpdir(), 'cellwright-test-'));
   const argv = [process.execPath, ...argvOf(SCRIPTS[script] as string)];
-  const shell = spawn('sh', ['-c', '"$@"; exit $?', 'sh', ...argv], {
+  const shell = spawn('sh', [...runner, '-c', '"$@"; exit $?', 'sh', ...argv], {
     cwd: ROOT,
     env: { ...process.env, npm_lifecycle_event: script, TMPDIR: folder },
     detached: true,
@@ -57,6 +60,20 @@ for (const script of Object.keys(SCRIPTS)) {
     }
   });
 }
+
+const ofRunner = process.platform === 'linux' ? test : test.skip;
+
+ofRunner('end - where whoever runs the shell is killed, it ends as well, and leaves nothing', async () => {
+  const run = started('stalls', '-c', '"$@"; exit $?', 'sh', 'sh');
+  try {
+    await until('its server is up', run.hasServer);
+    run.shell.kill('SIGKILL');
+    await until('all is over', () => run.isOver);
+    await until('nothing is left', () => run.left().length === 0);
+  } finally {
+    run.clear();
+  }
+});
 
 test('end - when nobody reads on, it ends without a stack, as what is not through', async () => {
   const run = started('bench');
