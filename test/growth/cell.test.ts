@@ -15,7 +15,7 @@ const things = {
   'hosts that are silent': [3, 1_000],
   'hosts that are disabled': [3, 1_000],
   'hosts that are fenced': [3, 1_000],
-  'hosts that rest': [1, 30],
+  'hosts that rest': [1, 100],
   instances: [10, 2_000],
   'instances of one host': [10, 2_000],
   'instances that are being built': [10, 2_000],

@@ -17,7 +17,7 @@ const things = {
   'instances that nobody could place': [10, 2_000],
   'instances that are being deleted': [10, 2_000],
   'deleted instances': [10, 2_000],
-  'requests that are being placed': [10, 900],
+  'requests that are being placed': [10, 50],
   'requests that wait': [10, 2_000],
   'projects with a request that waits': [10, 2_000],
   'requests that wait each for something else': [10, 2_000],

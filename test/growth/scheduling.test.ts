@@ -25,7 +25,7 @@ const things = {
   zones: [5, 500],
   traits: [5, 500],
   'requests that wait': [10, 1_000],
-  'projects with a request that waits': [10, 1_000],
+  'projects with a request that waits': [10, 2_000],
   'members of a group that wait': [10, 500],
   'deleted instances': [10, 1_000],
 } as const;
@@ -152,7 +152,7 @@ const checks = checksOfGrowth({
     'one of a group that is kept apart': placing(specOf({}, member('/apart', 'anti-affinity'))),
     'one of a group that is better kept apart': placing(specOf({}, member('/better-apart', 'soft-anti-affinity'))),
     'one of a group that is kept together': placing(specOf({}, member('/together', 'affinity'))),
-    'one that fits nowhere': ({ ask }, number) => ask(`r${number}`, ofSize(TOO_MUCH)),
+    'one that fits nowhere': ({ ask }, number) => ask(`r${number}`, ofSize(TOO_MUCH - 1)),
     'two at once': ({ place }, number) =>
       place(`r${number}`, specOf(), { instances: [`r${number}-0`, `r${number}-1`] }),
     'one goes': ({ remove }, number) => remove(`to-go-${number % 10}`),
