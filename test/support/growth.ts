@@ -7,8 +7,8 @@ import { stepsOf } from './steps.ts';
 /** So often a message is said before it is counted: what the first one finds out serves those that follow. */
 const WARM_UPS = 3;
 const COUNTED = 3;
-/** Steps more, for each one more of the thing, that a message may take: what looks at each of them takes more than one. */
-const MORE_EACH = 0.5;
+/** Steps more, for each one more of the thing, that a message may take: what looks at each of them takes one or more. */
+const MORE_EACH = 0.75;
 
 export interface Growth<Thing extends string, World> {
   /** How many there are of each thing, and how many where there are far more of it. */
