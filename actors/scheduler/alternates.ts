@@ -39,9 +39,9 @@ interface Hand {
  * Up to `wanted` alternates for each of the hosts that a request has claimed: the next in rank in the cell of that
  * host. Nothing is held for an alternate, and by the time that it is needed others will have been given its room; so
  * those that could hold several more like it come before those that are nearly full. The instances of one request are
- * given different ones, so that several that fail do not all turn to the same host. Only where there are too few do they
- * have the hosts of one another, as far as those have room for one more; where a soft rule orders them, only where one's
- * own list would be too short. Those that would rather keep together are given the same ones, first those with room for all.
+ * given different ones, so that several that fail do not all turn to the same host. Where there are too few they have the
+ * hosts of one another, as far as those have room for one more, before any has one that another has, too; where a soft
+ * rule orders them, only where one's own list would be too short. Those that would rather keep together are given the same ones, first those with room for all.
  */
 export function alternatesFor(
   fleet: Fleet,
@@ -63,14 +63,15 @@ export function alternatesFor(
     const ample = areTogether ? Math.max(AMPLE_ROOM, inCell.length) : AMPLE_ROOM;
     const pool = heardFirst(view, needed, (hearing) => poolOf(fleet, request, { cell, hearing }, needed, ample, isOut));
     // A soft rule is followed rather than that hosts differ: those of others have members.
-    const isOneForEach = pool.length >= inCell.length || (instanceGroup !== undefined && isSoft(instanceGroup));
+    const isSoftly = instanceGroup !== undefined && isSoft(instanceGroup);
+    const isEnough = pool.length >= (isSoftly ? wanted : needed) || inCell.length === 1;
     if (areTogether) for (const { alternates } of inCell) alternates.push(...pool.slice(0, wanted));
-    else if (isOneForEach) deal(pool, inCell, wanted);
-    if ((isOneForEach && pool.length >= wanted) || inCell.length === 1) continue;
+    else if (isSoftly || isEnough) deal(pool, inCell, wanted);
+    if (isEnough) continue;
     const own = new Set(inCell.map((hand) => hand.own));
     const shared = poolOfClaimed(fleet, request, own, (root) => !own.has(root) || !mayBe(root));
     const inOrder = inOrderOf(shared, inCell);
-    if (isOneForEach) deal(shared, inOrder, wanted - pool.length);
+    if (isSoftly) deal(shared, inOrder, wanted - pool.length);
     else deal([...pool, ...shared], inOrder, wanted);
   }
   return hands.map(({ alternates }) => alternates.map((one) => selectionOf(fleet, request, one)));
@@ -134,13 +135,19 @@ function poolOfClaimed(
  * is dealt again before all have been, as far as that can be.
  */
 function deal(pool: readonly Ranked[], hands: readonly Hand[], rounds: number): void {
-  /** Whose turn has come, and whom nobody has been given since. */
-  const left: Ranked[] = [];
+  /** Whose turn has come, and whom nobody has been given since; and those that were left when all came in turn again. */
+  let left: Ranked[] = [];
+  const leftBefore: Ranked[] = [];
   let next = 0;
   for (let round = 0; round < Math.min(rounds, pool.length); round += 1) {
     const served: Hand[] = [];
     for (const hand of hands) {
-      const host = inTurn(hand) ?? fromLeft(left, hand) ?? exchanged(left, hand, served) ?? again(hand);
+      const host =
+        fromLeft(leftBefore, hand) ??
+        inTurn(hand) ??
+        fromLeft(left, hand) ??
+        exchanged(left, hand, served) ??
+        again(hand);
       if (host === undefined) continue;
       hand.alternates.push(host);
       served.push(hand);
@@ -161,6 +168,9 @@ function deal(pool: readonly Ranked[], hands: readonly Hand[], rounds: number): 
   }
 
   function again(hand: Hand): Ranked | undefined {
+    if (!pool.some((host) => mayHave(hand, host))) return undefined;
+    leftBefore.push(...left);
+    left = [];
     next = 0;
     return inTurn(hand);
   }

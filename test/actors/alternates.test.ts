@@ -53,6 +53,49 @@ test('alternates - instances that share hosts have first alternates of their own
   assert.ok(shared > 500, `${shared}`);
 });
 
+/** How many hosts can be dealt, each once, to instances that take so many each, and none its own. */
+function mostDistinct(own: readonly string[], hosts: readonly string[], each: number): number {
+  const hands = own.map(() => new Set<string>());
+  const give = (host: string, asked: Set<number>): boolean => {
+    for (const [at, hand] of hands.entries()) {
+      if (own[at] === host || asked.has(at)) continue;
+      asked.add(at);
+      const given = hand.size < each ? undefined : [...hand].find((other) => give(other, asked));
+      if (hand.size >= each && given === undefined) continue;
+      if (given !== undefined) hand.delete(given);
+      hand.add(host);
+      return true;
+    }
+    return false;
+  };
+  return hosts.filter((host) => give(host, new Set())).length;
+}
+
+test('alternates - up to each place in the lists, as many differ over all instances as can', () => {
+  let repeating = 0;
+  for (let seed = 1; seed <= 2_000; seed += 1) {
+    const random = seededRandom(seed);
+    const hosts = Array.from({ length: random.integer(2, 8) }, (_, n) => ({
+      host: `h${n}`,
+      cell: 'c1',
+      used: { VCPU: random.pick([0, 2, 4, 6, 8]) },
+    }));
+    const open = hosts.filter(({ used }) => used.VCPU < 8).map(({ host }) => host);
+    const own = Array.from({ length: random.integer(2, hosts.length) }, () => random.pick(hosts).host);
+    const chosen = own.map((host) => ({ cell: 'c1', host, provider: `p-${host}`, allocations: [] }));
+    const fleet = { rankings: emptyRankings(DEFAULT_WEIGHERS, 's'), view: viewOf(...hosts) };
+    const wanted = random.integer(1, 5);
+    const dealt = alternatesFor(fleet, { spec }, chosen, wanted).map((one) => one.map(({ host }) => host));
+    for (let place = 1; place <= wanted; place += 1) {
+      const differing = new Set(dealt.flatMap((one) => one.slice(0, place))).size;
+      const words = `seed ${seed}: ${own} have ${dealt.join(' ')}`;
+      assert.is(differing, mostDistinct(own, open, place), words);
+      if (differing < own.length * place) repeating += 1;
+    }
+  }
+  assert.ok(repeating > 1_000, `${repeating}`);
+});
+
 test('alternates - of very many each is another host, as far as it takes no long search for what each host would give', () => {
   const differing = (devices: number, asked: number) => {
     const view = viewOf(...Array.from({ length: 4_600 }, (_, n) => ({ host: `h${n}`, cell: 'c1' })));
@@ -79,7 +122,11 @@ test('alternates - of very many each is another host, as far as it takes no long
   };
   assert.is(differing(0, 0), 225 * 19);
   assert.is(differing(2, 2), 225 * 19);
-  assert.is(differing(24, 20), 4_000, 'not all are searched in one turn');
+  assert.is(
+    differing(24, 20),
+    4_000 + 225,
+    'not all are searched in one turn, and then those of one another are taken',
+  );
 });
 
 test('alternates - hosts of a silent placement shard are alternates where there are too few others, and the last', () => {

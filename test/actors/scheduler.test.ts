@@ -328,7 +328,7 @@ test('scheduler - where few hosts are left, instances have those of one another 
   assert.ok(homes.some(({ alternates }) => alternates[0] === 'small'));
 });
 
-test('scheduler - hosts that the request has not claimed come before those that it has, if there is one for each', () => {
+test('scheduler - hosts that the request has not claimed come first, then those that it has, and only then any twice', () => {
   const all = rig([
     ...hostsIn('c1', 'h1', 'h2'),
     { cell: 'c1', host: 's1', vcpu: 3 },
@@ -336,10 +336,17 @@ test('scheduler - hosts that the request has not claimed come before those that 
   ]);
   const homes = homesOf(choose(all, selectOf('web', { instances: ['web-0', 'web-1'], alternates: 3, vcpu: 3 })));
   assert.equal(homes.map(({ own }) => own).sort(), ['h1', 'h2']);
-  for (const { alternates } of homes) {
-    assert.equal(alternates.slice(0, 2).sort(), ['s1', 's2'], 'however much room the others have');
-    assert.is(alternates.length, 3);
-  }
+  const nth = (place: number) => homes.map(({ alternates }) => alternates[place]).sort();
+  assert.equal(
+    [0, 1, 2].map(nth),
+    [
+      ['s1', 's2'],
+      ['h1', 'h2'],
+      ['s1', 's2'],
+    ],
+    'however much room the others have',
+  );
+  for (const { alternates } of homes) assert.is(alternates.length, 3);
 });
 
 test('scheduler - a host that a request has claimed is no alternate without room for one more, nor in another cell', () => {
