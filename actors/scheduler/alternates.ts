@@ -3,6 +3,7 @@
 import type { Selection } from '../../machines/instance-build.ts';
 import { roomFor } from '../fitting/fit.ts';
 import { isSoft } from '../placement/groups.ts';
+import { fullByRule } from './group-rules.ts';
 import { mayBeAlternate } from './grouping.ts';
 import { mostInstances } from './instance-room.ts';
 import { bestOfCell, isInPart, type PartOfCell, type Ranked, rankedAmong } from './picking.ts';
@@ -95,7 +96,8 @@ function poolOf(
 ): readonly Ranked[] {
   const { view } = fleet;
   const { spec } = request;
-  const upTo = (most: number, skip: (root: string) => boolean) => bestOfCell(fleet, request, part, most, skip);
+  const full = fullByRule(spec);
+  const upTo = (most: number, skip: (root: string) => boolean) => bestOfCell(fleet, request, part, most, skip, full);
   if (spec.instanceGroup === undefined) {
     const pool = upTo(needed, isOut);
     // Usually the first in rank have room to spare, and there is no need to look at more for others to prefer.

@@ -3,10 +3,10 @@
 import type { InstanceGroup, RequestSpec } from '../messages/common.ts';
 import type { GroupKnown, Refusal } from '../messages/placement.ts';
 import type { GroupRule } from '../messages/questions.ts';
-import { groupOf, nameOf, ruleOf } from '../placement/groups.ts';
+import { groupOf, isSoft, nameOf, ruleOf } from '../placement/groups.ts';
 import { placementShardOf } from '../routing.ts';
 import type { Request } from './request.ts';
-import { hasMembers, membersOn, rootsOf, rulesOf } from './view/groups-view.ts';
+import { type FullBy, hasMembers, membersOn, rootsOf, rulesOf } from './view/groups-view.ts';
 import { isShardSilent } from './view/silence.ts';
 import type { View } from './view/view.ts';
 
@@ -45,6 +45,16 @@ export function membersAllowed(view: View, spec: RequestSpec, root: string): num
 /** How many members of its group a request lets a host have. */
 export function membersAllowedAtMost({ instanceGroup: group }: RequestSpec): number {
   return group?.policy === 'anti-affinity' ? (group.maxPerHost ?? 1) : Number.POSITIVE_INFINITY;
+}
+
+/**
+ * The hosts that are passed by for the members that they have: those to which the rule of an anti-affinity group lets no
+ * more of them; where a rule is soft, those with any, which are known, when one without is looked for.
+ */
+export function fullByRule(spec: RequestSpec): FullBy | undefined {
+  const { instanceGroup: group } = spec;
+  if (group === undefined || group.policy === 'affinity') return undefined;
+  return { group: group.id, mostOnHost: isSoft(group) ? 1 : membersAllowedAtMost(spec) };
 }
 
 /** Why the rule of its group keeps a new member off a host, as far as is known, or null. */

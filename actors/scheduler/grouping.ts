@@ -7,7 +7,7 @@ import { fit } from '../fitting/fit.ts';
 import type { RequestSpec } from '../messages/common.ts';
 import { isSoft } from '../placement/groups.ts';
 import { mayHoldAll, roomForAll, roomTogether } from './explaining/room-together.ts';
-import { groupAllows } from './group-rules.ts';
+import { fullByRule, groupAllows } from './group-rules.ts';
 import { best, bestOfAll, byChance, type Ranked, rankedAmong, rankedOf } from './picking.ts';
 import { type Fleet, shapeOf } from './ranking/ranking.ts';
 import type { Weighed } from './ranking/shape.ts';
@@ -74,14 +74,13 @@ function pickedOf(
 ): Picked | null {
   const { view } = fleet;
   const { spec } = request;
-  const bestBut = (mayNot: (root: string) => boolean) =>
-    best(fleet, request, (root) => skip(root) || mayNot(root), seed);
+  const mayNot = (root: string) => skip(root) || !groupAllows(view, spec, root);
   const picked = (found: Ranked | null) => (found === null ? null : { found, soft: null });
   switch (spec.instanceGroup?.policy) {
     case undefined:
       return picked(best(fleet, request, skip, seed));
     case 'anti-affinity':
-      return picked(bestBut((root) => !groupAllows(view, spec, root)));
+      return picked(best(fleet, request, mayNot, seed, undefined, fullByRule(spec)));
     case 'affinity':
       return picked(pickTogether(fleet, request, count, skip, seed));
     default:
@@ -140,7 +139,8 @@ function pickSoftly(
     const forAll = withRoomForAll(fleet, request, count, skip, seed);
     if (forAll !== null) return { found: forAll, soft, isForAll: true };
   }
-  const without = best(fleet, request, (root) => skip(root) || soft.has(root), seed);
+  const mayNot = (root: string) => skip(root) || soft.has(root);
+  const without = best(fleet, request, mayNot, seed, undefined, fullByRule(request.spec));
   const silence = without === null ? Number.POSITIVE_INFINITY : silenceAt(without);
   // Hosts without members come first, and nobody is heard better than one that is.
   if (!soft.first && silence === 0) return { found: without as Ranked, soft };
@@ -211,14 +211,14 @@ export function firstOfGroup(
   const weighed = ({ root }: Ranked) => current.get(root) as Weighed;
   if (isForAll === true) return [weighed(found)];
   if (soft !== null) {
-    const without = bestOfAll(fleet, request, most, (root) => soft.has(root));
+    const without = bestOfAll(fleet, request, most, (root) => soft.has(root), undefined, fullByRule(spec));
     if (!soft.first && without.length >= most) return without;
     const withMembers = firstFew(soft.fitting(), most, soft.isBefore);
     return (soft.first ? [...withMembers, ...without] : [...without, ...withMembers]).slice(0, most);
   }
   const isFirst = count === 1 && groupAt === undefined && !hasMembers(view.groups, group.id);
   if (group.policy === 'affinity' && !isFirst) return [weighed(found)];
-  return bestOfAll(fleet, request, most, (root) => !groupAllows(view, spec, root));
+  return bestOfAll(fleet, request, most, (root) => !groupAllows(view, spec, root), undefined, fullByRule(spec));
 }
 
 /**

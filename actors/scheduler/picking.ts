@@ -13,6 +13,7 @@ import type { Several } from './ranking/several.ts';
 import type { Choice, Shape, Weighed } from './ranking/shape.ts';
 import { HEARINGS, type Hearing } from './ranking/stands.ts';
 import type { Request } from './request.ts';
+import type { FullBy } from './view/groups-view.ts';
 import { isShardSilent, SILENCE, type Silence } from './view/silence.ts';
 import { treeOf, type View, type ViewHost } from './view/view.ts';
 import { factsOf } from './view/view-hosts.ts';
@@ -40,6 +41,7 @@ type Cells = Pick<Choice, 'cells' | 'avoids'>;
  * other at all.
  * @param seed Makes chance repeatable: the same seed picks the same of the best few.
  * @param several The only hosts that may do, where there must be room for several at once.
+ * @param full Of which `skip` names all.
  */
 export function best(
   fleet: Fleet,
@@ -47,6 +49,7 @@ export function best(
   skip: (root: string) => boolean,
   seed = '',
   several?: Several,
+  full?: FullBy,
 ): Ranked | null {
   const { rankings, view } = fleet;
   const shape = shapeOf(fleet, request);
@@ -62,7 +65,7 @@ export function best(
         hearingOf(view, one.root) === hearing && isInCells(part, one.cell) && accept(one);
       return byChance(among(shape, named, isThere).slice(0, rankings.pickAmong), rankings.salt, seed);
     }
-    const choice: Choice = { hearings: [hearing], cells, avoids, several };
+    const choice: Choice = { hearings: [hearing], cells, avoids, several, full };
     if (rankings.pickAmong === Number.POSITIVE_INFINITY) {
       return shape.anyOf(choice, accept, drawer(`${rankings.salt} ${seed}`));
     }
@@ -95,6 +98,7 @@ function drawer(seed: string): (below: number) => number {
  * The best hosts of all cells that `skip` does not name, those of preferred cells first, each of them best first and
  * without chance.
  * @param silence How silent their cells and placement shards may be; default: they count like others.
+ * @param full Of which `skip` names all.
  */
 export function bestOfAll(
   fleet: Fleet,
@@ -102,6 +106,7 @@ export function bestOfAll(
   most: number,
   skip: (root: string) => boolean = () => false,
   silence: Silence = SILENCE.ofShard,
+  full?: FullBy,
 ): readonly Weighed[] {
   const { view } = fleet;
   const shape = shapeOf(fleet, request);
@@ -111,7 +116,7 @@ export function bestOfAll(
   const bestBy = (isPreferred: boolean | undefined, count: number) => {
     const part = partOfFleet(fleet, request, silence, isPreferred);
     const { cells, avoids } = part;
-    if (named === null) return shape.bestOf({ hearings, cells, avoids }, count, accept);
+    if (named === null) return shape.bestOf({ hearings, cells, avoids, full }, count, accept);
     const isThere: Accept = (one) =>
       isInCells(part, one.cell) && hearings.includes(hearingOf(view, one.root)) && accept(one);
     return among(shape, named, isThere).slice(0, count);
@@ -148,6 +153,7 @@ const MAX_LOOKS_TO_FIT = 1_000_000;
 /**
  * Up to `most` hosts of a part of one cell that `skip` does not name, best first; fewer, but thousands, where it would take
  * long to find out with which devices each of them would serve.
+ * @param full Of which `skip` names all.
  */
 export function bestOfCell(
   fleet: Fleet,
@@ -155,6 +161,7 @@ export function bestOfCell(
   part: PartOfCell,
   most: number,
   skip: (root: string) => boolean,
+  full?: FullBy,
 ): readonly Ranked[] {
   const { view } = fleet;
   const shape = shapeOf(fleet, request);
@@ -162,7 +169,7 @@ export function bestOfCell(
   const named = namedBy(request);
   const found =
     named === null
-      ? shape.bestOf({ hearings: [part.hearing], cells: [part.cell] }, most, accept)
+      ? shape.bestOf({ hearings: [part.hearing], cells: [part.cell], full }, most, accept)
       : among(shape, named, (one) => isInPart(view, part, one) && accept(one)).slice(0, most);
   const endOfLooks = effort.looks + MAX_LOOKS_TO_FIT;
   const fitted: Ranked[] = [];

@@ -3,15 +3,23 @@
 
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { effort } from '../../actors/fitting/effort.ts';
 import type { RequestSpec } from '../../actors/messages/common.ts';
+import { present } from '../../actors/present.ts';
+import { alternatesFor, selectionOf } from '../../actors/scheduler/alternates.ts';
 import { emptyDraft, noteStanding } from '../../actors/scheduler/decision.ts';
-import { groupAllows } from '../../actors/scheduler/group-rules.ts';
-import { best } from '../../actors/scheduler/picking.ts';
+import { fullByRule, groupAllows } from '../../actors/scheduler/group-rules.ts';
+import { firstOfGroup, type Picked, pickOfGroup } from '../../actors/scheduler/grouping.ts';
+import { best, bestOfAll, bestOfCell } from '../../actors/scheduler/picking.ts';
 import { emptyRankings, type Fleet, shapeOf } from '../../actors/scheduler/ranking/ranking.ts';
-import { promiseMember } from '../../actors/scheduler/view/groups-view.ts';
+import { type FullBy, membersOn, promiseMember } from '../../actors/scheduler/view/groups-view.ts';
+import { stockOf } from '../../actors/scheduler/view/host-facts.ts';
+import { noteCell, SILENCE } from '../../actors/scheduler/view/silence.ts';
 import { emptyView, forgetGenerations, learnUsage, type View } from '../../actors/scheduler/view/view.ts';
 import { forgetHost } from '../../actors/scheduler/view/view-hosts.ts';
 import { DEFAULT_WEIGHERS } from '../../actors/scheduler/weighers/defaults.ts';
+import { free } from '../../actors/scheduler/weighers/free.ts';
+import type { Weigher } from '../../actors/scheduler/weighers/weigher.ts';
 import { seededRandom } from '../../runtime/random.ts';
 import { tellHost, tellView, viewOf } from '../support/facts.ts';
 import { NOBODY, specOf } from '../support/ranking.ts';
@@ -22,6 +30,8 @@ const apart = (id: string, maxPerHost: number, vcpu = 1): RequestSpec => ({
   ...specOf(vcpu),
   instanceGroup: { id, policy: 'anti-affinity', maxPerHost },
 });
+
+const softly = (id: string): RequestSpec => ({ ...specOf(1), instanceGroup: { id, policy: 'soft-anti-affinity' } });
 
 /** How many hosts a record says that the rule of the group refuses, and how many fit. */
 function told(fleet: Fleet, spec: RequestSpec): [number, number] {
@@ -39,8 +49,11 @@ function lookedAt(fleet: Fleet, spec: RequestSpec): [number, number] {
 
 const hosts = (count: number) => Array.from({ length: count }, (_, n) => ({ host: `h${n}`, cell: `c${n % 3}` }));
 
-function fleetOf(count: number): Fleet {
-  return { rankings: emptyRankings(DEFAULT_WEIGHERS, 's'), view: viewOf(...hosts(count)) };
+function fleetOf(count: number, ...weighers: readonly Weigher[]): Fleet {
+  return {
+    rankings: emptyRankings(weighers.length > 0 ? weighers : DEFAULT_WEIGHERS, 's'),
+    view: viewOf(...hosts(count)),
+  };
 }
 
 test('hosts that a group fills - their number is the one that a look at each of them finds', () => {
@@ -158,6 +171,90 @@ test('hosts that a group fills - so it is of dozens of groups in turn, and what 
   for (const some of looks) some.length = 0;
   for (const group of groups) assert.equal(told(fleet, apart(group, 1)), [101, 299]);
   assert.equal(looks, Array(40).fill(['p-h399']));
+});
+
+/** Hosts are packed, as numbers tell or as each of them is asked. */
+const PACKING: readonly Weigher[] = [
+  { ...free('VCPU'), multiplier: -1 },
+  { name: 'used', multiplier: 1, ignoresStats: true, weigh: ({ tree }) => -stockOf(tree, 'VCPU').free },
+];
+
+test('hosts that a group fills - where they come first in rank, the same ones are chosen as if each had been passed', () => {
+  let passed = 0;
+  for (let seed = 1; seed <= 12; seed += 1) {
+    const random = seededRandom(`passed ${seed}`);
+    const view = emptyView();
+    for (const one of hosts(500)) tellView(view, { ...one, used: { VCPU: random.integer(0, 4) } });
+    const fleet = { rankings: emptyRankings([random.pick(PACKING)], 's'), view };
+    const specs = [apart('a', 1), apart('a', 2), apart('b', 1, 3), softly('b')];
+    let generation = 0;
+    const tell = (n: number, members: Record<string, number>) => {
+      generation += 1;
+      const used = { VCPU: Object.keys(members).length > 0 ? random.integer(4, 7) : random.integer(0, 8) };
+      learnUsage(view, { id: `p-h${n}`, generation, used, groups: members });
+    };
+    for (let n = 0; n < 300; n += 1) tell(n, random.chance(0.8) ? { a: random.integer(1, 2), b: 1 } : {});
+    const changeOne = (): void => {
+      const n = random.integer(0, 499);
+      const what = random.integer(0, 9);
+      if (what < 4) tell(n, random.chance(0.5) ? { a: random.integer(1, 2), b: 1 } : {});
+      else if (what < 6) promiseMember(view.groups, random.pick(['a', 'b']), `p-h${n}`, 1);
+      else if (what < 9) tellHost(view, { host: `h${n}`, cell: `c${random.integer(0, 3)}`, state: 'up' });
+      else forgetHost(view, view.hosts.get(`p-h${n}`)?.cell ?? '', `p-h${n}`);
+    };
+    for (let round = 0; round < 80; round += 1) {
+      if (random.chance(0.1)) noteCell(view, `c${random.integer(0, 3)}`, random.chance(0.5));
+      for (let change = random.pick([0, 1, 3, 40, 100]); change > 0; change -= 1) changeOne();
+      const spec = random.pick(specs);
+      const request = {
+        ...present({ where: random.pick([undefined, { cells: ['c1'] }, { avoidCells: ['c2'] }]) }),
+        spec,
+      };
+      const most = random.pick([1, 4, 33]);
+      const by = fullByRule(spec) as FullBy;
+      const skip = (root: string) => membersOn(view.groups, by.group, root) >= by.mostOnHost;
+      const part = { cell: `c${random.integer(0, 3)}`, hearing: 'heard' as const };
+      const silence = random.pick([SILENCE.ofNobody, SILENCE.ofShard]);
+      const chosenBy = (full?: FullBy) => [
+        best(fleet, request, skip, '', undefined, full)?.root,
+        ...bestOfAll(fleet, request, most, skip, silence, full).map(({ root }) => root),
+        ...bestOfCell(fleet, request, part, most, skip, full).map(({ root }) => root),
+      ];
+      const before = effort.looks;
+      const expected = chosenBy();
+      const between = effort.looks;
+      assert.equal(chosenBy(by), expected, `seed ${seed}, round ${round}`);
+      if (between - before > 64 && effort.looks - between < 20) passed += 1;
+    }
+  }
+  assert.ok(passed > 100, `${passed}`);
+});
+
+test('hosts that a group fills - of thousands that come first in rank, each choice passes none', () => {
+  for (const [weigher, spec] of PACKING.flatMap((one) =>
+    [apart('g', 1), softly('g')].map((spec) => [one, spec] as const),
+  )) {
+    const fleet = fleetOf(5_000, weigher);
+    const { view } = fleet;
+    const request = { spec };
+    let generation = 0;
+    const fill = (root: string, vcpu: number) => {
+      generation += 1;
+      learnUsage(view, { id: root, generation, used: { VCPU: vcpu }, groups: { g: 1 } });
+    };
+    for (let n = 0; n < 4_000; n += 1) fill(`p-h${n}`, 4);
+    let looks = 0;
+    for (let choice = 0; choice < 100; choice += 1) {
+      const before = effort.looks;
+      const picked = pickOfGroup(fleet, request, { count: 1, isOfSeveral: false }, NOBODY, '') as Picked;
+      firstOfGroup(fleet, request, 1, 3, picked);
+      fill(picked.found.root, 1);
+      const chosen = selectionOf(fleet, request, picked.found);
+      assert.is(alternatesFor(fleet, request, [chosen], 2)[0]?.length, 2);
+      if (choice > 10) looks += effort.looks - before;
+    }
+    assert.ok(looks < 100 * 100, `${weigher.name}, ${spec.instanceGroup?.policy}: ${looks}`);
+  }
 });
 
 /** The roots of which it is asked how many members of a group are promised there, from now on. */

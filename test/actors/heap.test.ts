@@ -42,7 +42,7 @@ test('heaps - a heap gives the best of what is in it, whatever was put in, taken
             move(order, heaps[side], known);
           }
         }
-        const among: Among = { order, heaps, boxes: [], member: null };
+        const among: Among = { order, heaps, boxes: [], member: null, isOut: null };
         const standing = JSON.stringify(heaps);
         const accept = (slot: number) => slot % 4 !== 0;
         const entryOf = (slot: number) => ({ weight: order.weights[slot] as number, tie: ties[slot] as number });
@@ -80,7 +80,7 @@ function frontOf(hosts: number) {
   const heap = emptyHeap(slots.ties);
   for (const slot of slots.all) insert(order, heap, slot);
   const front = new Front({ slots, weightOf: (slot) => order.weights[slot] as number });
-  const all: Among = { order, heaps: [heap], boxes: [], member: null };
+  const all: Among = { order, heaps: [heap], boxes: [], member: null, isOut: null };
   const rig = { order, heap, front, all, searches: 0, among, change };
   function among(): Among {
     rig.searches += 1;

@@ -14,6 +14,8 @@ export interface Among {
   readonly boxes: readonly Box[];
   /** What those in boxes are asked for; null: there are no boxes. */
   readonly member: Member | null;
+  /** Which of them are left out; null: none. */
+  readonly isOut: ((slot: number) => boolean) | null;
 }
 
 /** How many more are looked for at once than are wanted, in case that one is not accepted. */
@@ -26,7 +28,7 @@ export function bestOf(among: Among, most: number, accept: (slot: number) => boo
   if (most === 1 && among.boxes.length === 0) {
     const first = firstOf(among);
     if (first === undefined) return [];
-    if (accept(first)) return [first];
+    if ((among.isOut === null || !among.isOut(first)) && accept(first)) return [first];
   }
   const found: number[] = [];
   let seen = 0;
@@ -54,6 +56,8 @@ export interface RankedNow {
 const AT_FRONT = { first: 3, again: 16, most: 128 } as const;
 /** After more changes than this the front is found anew: to follow them costs more, and others took the best of it. */
 const MAX_FOLLOWED = 32;
+/** To pass so many hosts takes about as long as to follow one change. */
+const PASSED_AS_FOLLOWED = 8;
 
 /**
  * The first in rank of all hosts, kept for the next one who asks: any host that is not among them comes after the last one,
@@ -61,6 +65,7 @@ const MAX_FOLLOWED = 32;
  */
 export class Front {
   readonly #ranked: RankedNow;
+  readonly #passed: (() => number) | null;
   /** Best first, and what they weigh. */
   #slots: number[] = [];
   #weights: number[] = [];
@@ -74,8 +79,15 @@ export class Front {
   /** How many were looked at for the last one who asked: where a group may have none of them, the next one will pass them by, too. */
   #judged = 0;
 
-  constructor(ranked: RankedNow) {
+  /** @param passed How many hosts are passed, about, where the front is found anew; null: few. */
+  constructor(ranked: RankedNow, passed: (() => number) | null = null) {
     this.#ranked = ranked;
+    this.#passed = passed;
+  }
+
+  /** How many hosts are kept. */
+  get size(): number {
+    return this.#slots.length;
   }
 
   /** As the function of that name, of all hosts. */
@@ -107,6 +119,13 @@ export class Front {
     this.#seen = -1;
   }
 
+  /** A host is ranked in another way though it has not changed. */
+  note(slot: number): void {
+    if (this.#seen < 0) return;
+    this.#note(slot);
+    this.#trim();
+  }
+
   #find(among: Among, count: number): void {
     this.#slots = firstFew(among, count);
     this.#weights = this.#slots.map((slot) => this.#ranked.weightOf(slot));
@@ -125,7 +144,9 @@ export class Front {
   #follow(): void {
     const { changes, changesDropped } = this.#ranked.slots;
     const first = this.#seen - changesDropped;
-    const isKept = this.#seen >= 0 && first >= 0 && changes.length - first <= MAX_FOLLOWED;
+    const passed = this.#passed === null ? 0 : this.#passed();
+    const mostFollowed = Math.max(MAX_FOLLOWED, passed / PASSED_AS_FOLLOWED);
+    const isKept = this.#seen >= 0 && first >= 0 && changes.length - first <= mostFollowed;
     this.#seen = changesDropped + changes.length;
     if (!isKept) {
       this.#slots = [];
@@ -182,8 +203,8 @@ function firstOf({ order, heaps }: Among): number | undefined {
   return first;
 }
 
-function firstFew({ order, heaps, boxes, member }: Among, most: number): number[] {
-  const few = new Few(most);
+function firstFew({ order, heaps, boxes, member, isOut }: Among, most: number): number[] {
+  const few = new Few(most, isOut);
   for (const heap of heaps) lookIntoHeap(few, order, heap, 0);
   if (member !== null && boxes.length > 0) {
     const { ties } = member.known.slots;
@@ -229,12 +250,14 @@ function lookIntoBox(few: Few, member: Member, ties: readonly number[], box: Box
 /** The best of all that are offered, in a heap of which the first is the one that comes last. */
 class Few {
   readonly #most: number;
+  readonly #isOut: Among['isOut'];
   readonly #slots: number[] = [];
   readonly #weights: number[] = [];
   readonly #ties: number[] = [];
 
-  constructor(most: number) {
+  constructor(most: number, isOut: Among['isOut']) {
     this.#most = most;
+    this.#isOut = isOut;
   }
 
   /** Whether one of such a weight and tie would be taken; no host weighs as little as one without room. */
@@ -243,10 +266,11 @@ class Few {
     return this.#slots.length < this.#most || this.#isLast(0, weight, tie);
   }
 
-  /** Answers whether it is taken. */
+  /** Answers whether it is taken, or would be if it were not left out. */
   offer(slot: number, weight: number, tie: number): boolean {
     const isFull = this.#slots.length === this.#most;
     if (isFull && !this.#isLast(0, weight, tie)) return false;
+    if (this.#isOut?.(slot) === true) return true;
     if (isFull) this.#sink(slot, weight, tie);
     else this.#rise(slot, weight, tie);
     return true;

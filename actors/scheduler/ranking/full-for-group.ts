@@ -1,17 +1,33 @@
 // How many of the hosts that a shape ranks have as many members of a group as its rule lets a host have. Of a group that is
 // on thousands of hosts they are counted once; after that only hosts that have changed are looked at.
 
-import { type GroupsView, type Movements, membersOn, movementsOf, rootCount, rootsOf } from '../view/groups-view.ts';
+import {
+  type FullBy,
+  type GroupsView,
+  type Movements,
+  membersOn,
+  movementsOf,
+  rootCount,
+  rootsOf,
+} from '../view/groups-view.ts';
+import { Fronts } from './fronts.ts';
 import type { RankedHosts } from './several.ts';
 
 /** What a host that is ranked takes, about. */
 const BYTES_OF_RANKED = 20;
 
+/** The hosts as a shape of request ranks them. */
+type Hosts = Pick<RankedHosts, 'slots' | 'isRanked' | 'weightOf' | 'cellOf'>;
+
 export class FullForGroup {
+  /** The first in rank of those that are not full. */
+  readonly fronts: Fronts;
+  /** Full ones were many of the first in rank. */
+  arePassed = false;
   #count = 0;
   /** A bit for each slot: whether the host counts. There may be a thousand shapes. */
   #bits = new Uint8Array(0);
-  readonly #shape: Pick<RankedHosts, 'slots' | 'isRanked'>;
+  readonly #shape: Hosts;
   readonly #groups: GroupsView;
   readonly #group: string;
   readonly #mostOnHost: number;
@@ -21,11 +37,8 @@ export class FullForGroup {
   #moved: number;
 
   /** The shape is up to date, and the group has members. */
-  constructor(
-    shape: Pick<RankedHosts, 'slots' | 'isRanked'>,
-    groups: GroupsView,
-    { group, mostOnHost }: { readonly group: string; readonly mostOnHost: number },
-  ) {
+  constructor(shape: Hosts, groups: GroupsView, { group, mostOnHost }: FullBy) {
+    this.fronts = new Fronts(shape, this.has, () => this.#count);
     this.#shape = shape;
     this.#groups = groups;
     this.#group = group;
@@ -42,8 +55,11 @@ export class FullForGroup {
 
   /** How many hosts could be ranked in the room that it takes. */
   get size(): number {
-    return Math.ceil(this.#bits.length / BYTES_OF_RANKED);
+    return Math.ceil(this.#bits.length / BYTES_OF_RANKED) + this.fronts.size;
   }
+
+  /** Whether a host is full. */
+  readonly has = (slot: number): boolean => (((this.#bits[slot >> 3] as number) >> (slot & 7)) & 1) === 1;
 
   /** Takes note of what has changed; false where that is not known any more, or takes longer than to count them anew. */
   follow(): boolean {
@@ -74,6 +90,7 @@ export class FullForGroup {
     if (((bits & bit) !== 0) === isFull) return;
     this.#bits[at] = bits ^ bit;
     this.#count += isFull ? 1 : -1;
+    this.fronts.note(slot);
   }
 
   #lookAt(root: string): void {

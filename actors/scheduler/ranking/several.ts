@@ -18,6 +18,7 @@ export interface RankedHosts {
   readonly member: Member | null;
   isRanked(slot: number): boolean;
   weightOf(slot: number): number;
+  cellOf(slot: number): string | undefined;
   slotsThatFit(): Iterable<number>;
 }
 

@@ -6,7 +6,7 @@ import type { SteadyTime } from '../../actor.ts';
 import type { RequestSpec } from '../../messages/common.ts';
 import type { WeighingText } from '../../messages/stored-decision.ts';
 import type { Asked } from '../filters/filter.ts';
-import { membersOn, rootCount, rootsOf } from '../view/groups-view.ts';
+import { type FullBy, membersOn, rootCount, rootsOf } from '../view/groups-view.ts';
 import { changesEnd, type View } from '../view/view.ts';
 import type { AskedWeigher } from '../weighers/weigher.ts';
 import { type Among, bestOf, Front, type RankedNow } from './best-first.ts';
@@ -76,6 +76,8 @@ export interface Choice {
   readonly avoids?: ReadonlySet<string> | undefined;
   /** And only those of these; undefined: of all that fit. */
   readonly several?: Several | undefined;
+  /** These are not accepted; undefined: of no group that is known. */
+  readonly full?: FullBy | undefined;
 }
 
 export class Shape implements RankedBy, RankedNow, RankedHosts {
@@ -183,6 +185,10 @@ export class Shape implements RankedBy, RankedNow, RankedHosts {
     this.#dropsAt = Math.max(MIN_WEIGHED, 2 * this.#weighed.size);
   }
 
+  cellOf(slot: number): string | undefined {
+    return this.#view.hosts.get(this.slots.roots[slot] as string)?.cell;
+  }
+
   weightOf(slot: number): number {
     if (this.member?.known.hosts.kindOf(slot) === KIND.plain) return weightIn(this.member, slot);
     return this.own.isRanked(slot) ? (this.own.weights[slot] as number) : NO_ROOM;
@@ -190,19 +196,55 @@ export class Shape implements RankedBy, RankedNow, RankedHosts {
 
   /** Up to `most` hosts that fit and are accepted, best first. */
   bestOf(choice: Choice, most: number, accept: (one: Weighed) => boolean): Weighed[] {
-    const { hearings, cells, avoids, several } = choice;
+    const { hearings, cells, avoids, several, full } = choice;
     const arePassed = this.#arePassed(choice);
-    const from: Choice = arePassed ? { hearings, cells, avoids: undefined, several } : choice;
+    const from: Choice = arePassed ? { hearings, cells, avoids: undefined, several, full } : choice;
     const isAccepted = (slot: number) => {
       const one = this.weighed(slot);
       return !(arePassed && avoids?.has(one.cell)) && accept(one);
     };
-    const isOfAll = from.cells === undefined && from.avoids === undefined && from.several === undefined;
     const found =
-      isOfAll && this.#view.silentShards.size === 0
-        ? this.#front.bestOf(() => this.#among(from), most, isAccepted)
-        : bestOf(this.#among(from), most, isAccepted);
+      full === undefined ? this.#bestOf(from, most, isAccepted) : this.#bestBut(full, from, most, isAccepted);
     return found.map((slot) => this.weighed(slot));
+  }
+
+  #bestOf(from: Choice, most: number, accept: (slot: number) => boolean): number[] {
+    const isOfAll = from.cells === undefined && from.avoids === undefined && from.several === undefined;
+    return isOfAll && this.#view.silentShards.size === 0
+      ? this.#front.bestOf(() => this.#among(from), most, accept)
+      : bestOf(this.#among(from), most, accept);
+  }
+
+  /** Where hosts that are full for a group were many of the first in rank, they are passed once, and not by each choice. */
+  #bestBut(by: FullBy, from: Choice, most: number, accept: (slot: number) => boolean): number[] {
+    const full = this.#passedFor(by);
+    if (full === null) {
+      let refused = 0;
+      const found = this.#bestOf(from, most, (slot) => {
+        const isAccepted = accept(slot);
+        if (!isAccepted) refused += 1;
+        return isAccepted;
+      });
+      if (refused > FEW_ROOTS) this.#notePassed(by);
+      return found;
+    }
+    const { cells, avoids, several } = from;
+    const among = () => this.#among(from, full);
+    const isOfPart = avoids === undefined && several === undefined && (cells === undefined || cells.length === 1);
+    if (!isOfPart || this.#view.silentShards.size > 0) return bestOf(among(), most, accept);
+    return full.fronts.bestOf(cells?.[0] ?? null, among, most, accept);
+  }
+
+  /** Hosts that are full for a group, if it was seen that they are many of the first in rank. */
+  #passedFor(by: FullBy): FullForGroup | null {
+    return this.#full.get(keyOf(by))?.arePassed === true ? this.#notePassed(by) : null;
+  }
+
+  #notePassed(by: FullBy): FullForGroup | null {
+    if (rootCount(this.#view.groups, by.group) <= FEW_ROOTS) return null;
+    const full = this.#followed(by);
+    full.arePassed = true;
+    return full;
   }
 
   /** Whether hosts of the cells to avoid are passed one by one: to look at each of the other cells takes longer. */
@@ -221,7 +263,10 @@ export class Shape implements RankedBy, RankedNow, RankedHosts {
   rankedAnew(slot: number): void {
     this.#front.forget();
     for (const several of this.#several.values()) several.look(slot);
-    for (const full of this.#full.values()) full.look(slot);
+    for (const full of this.#full.values()) {
+      full.look(slot);
+      full.fronts.forget();
+    }
   }
 
   /** Those of the hosts that fit that have room for several at once, as far as numbers tell. */
@@ -241,16 +286,21 @@ export class Shape implements RankedBy, RankedNow, RankedHosts {
       const isFull = (root: string) => this.current.has(root) && membersOn(groups, group, root) >= mostOnHost;
       return rootsOf(groups, group).filter(isFull).length;
     }
-    const key = `${mostOnHost} ${group}`;
-    let full = this.#full.get(key);
-    this.#full.delete(key);
-    if (full?.follow() !== true) full = new FullForGroup(this, groups, { group, mostOnHost });
-    this.#full.set(key, full);
-    if (this.#full.size > MAX_FULL) this.#full.delete(this.#full.keys().next().value as string);
-    return full.count;
+    return this.#followed({ group, mostOnHost }).count;
   }
 
-  #among({ hearings, cells, avoids, several }: Choice): Among {
+  #followed(by: FullBy): FullForGroup {
+    const key = keyOf(by);
+    const known = this.#full.get(key);
+    this.#full.delete(key);
+    const full = known?.follow() === true ? known : new FullForGroup(this, this.#view.groups, by);
+    full.arePassed = known?.arePassed === true;
+    this.#full.set(key, full);
+    if (this.#full.size > MAX_FULL) this.#full.delete(this.#full.keys().next().value as string);
+    return full;
+  }
+
+  #among({ hearings, cells, avoids, several }: Choice, full: FullForGroup | null = null): Among {
     const { own, member } = several ?? this;
     const named = cells === undefined ? undefined : [...new Set(cells)];
     const heaps: Heap[] = [];
@@ -267,7 +317,7 @@ export class Shape implements RankedBy, RankedNow, RankedHosts {
         if (all.root !== null && avoids?.has(cell) !== true) boxes.push(all.root);
       }
     }
-    return { order: own, heaps, boxes, member };
+    return { order: own, heaps, boxes, member, isOut: full === null ? null : full.has };
   }
 
   /**
@@ -436,6 +486,8 @@ const MAX_SEVERAL = 4;
 const MAX_FULL = 64;
 /** A group that is on so few is looked for on all of them each time. */
 const FEW_ROOTS = 64;
+
+const keyOf = ({ group, mostOnHost }: FullBy): string => `${mostOnHost} ${group}`;
 
 /** How often any host is drawn, before those that are accepted are gathered. */
 const MAX_DRAWS = 64;

@@ -34,6 +34,12 @@ export interface GroupsView {
   readonly movements: Map<string, Movements>;
 }
 
+/** The hosts that have so many members of a group, or more. */
+export interface FullBy {
+  readonly group: string;
+  readonly mostOnHost: number;
+}
+
 const NONE: ReadonlyMap<string, number> = new Map();
 
 /** How many movements of a group are kept; whoever is further behind begins anew. */

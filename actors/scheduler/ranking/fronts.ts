@@ -1,0 +1,65 @@
+// The first in rank of parts of the hosts, kept from one choice to the next: where what a choice may not have comes first in
+// rank, such as the hosts of a large group, it is passed once and not by each choice.
+
+import { type Among, Front, type RankedNow } from './best-first.ts';
+import { NO_ROOM } from './family-numbers.ts';
+
+/** The hosts of one cell, or, null, of all. */
+type Part = string | null;
+
+interface Ranked extends RankedNow {
+  cellOf(slot: number): string | undefined;
+}
+
+/** Of how many parts the first are kept. */
+const MAX_FRONTS = 8;
+
+export class Fronts {
+  /** Those that were used longest ago come first. */
+  readonly #fronts = new Map<Part, Front>();
+  readonly #ranked: Ranked;
+  readonly #isOut: (slot: number) => boolean;
+  readonly #passed: () => number;
+
+  /**
+   * @param isOut Which hosts are of none of the parts; whoever knows that this has changed says so.
+   * @param passed How many hosts are passed, about, where the first are found anew.
+   */
+  constructor(ranked: Ranked, isOut: (slot: number) => boolean, passed: () => number) {
+    this.#ranked = ranked;
+    this.#isOut = isOut;
+    this.#passed = passed;
+  }
+
+  /** As the function of that name. */
+  bestOf(part: Part, among: () => Among, most: number, accept: (slot: number) => boolean): number[] {
+    let front = this.#fronts.get(part);
+    this.#fronts.delete(part);
+    front ??= new Front(this.#rankedIn(part), this.#passed);
+    this.#fronts.set(part, front);
+    if (this.#fronts.size > MAX_FRONTS) this.#fronts.delete(this.#fronts.keys().next().value as Part);
+    return front.bestOf(among, most, accept);
+  }
+
+  /** A host has come to be out, or is so no more. */
+  note(slot: number): void {
+    for (const front of this.#fronts.values()) front.note(slot);
+  }
+
+  /** How many hosts are kept. */
+  get size(): number {
+    let size = 0;
+    for (const front of this.#fronts.values()) size += front.size;
+    return size;
+  }
+
+  forget(): void {
+    for (const front of this.#fronts.values()) front.forget();
+  }
+
+  #rankedIn(part: Part): RankedNow {
+    const ranked = this.#ranked;
+    const isIn = (slot: number) => !this.#isOut(slot) && (part === null || ranked.cellOf(slot) === part);
+    return { slots: ranked.slots, weightOf: (slot) => (isIn(slot) ? ranked.weightOf(slot) : NO_ROOM) };
+  }
+}
