@@ -56,7 +56,7 @@ export interface RankedNow {
 const AT_FRONT = { first: 3, again: 16, most: 128 } as const;
 /** After more changes than this the front is found anew: to follow them costs more, and others took the best of it. */
 const MAX_FOLLOWED = 32;
-/** To pass so many hosts takes about as long as to follow one change. */
+/** To pass so many hosts or cells takes about as long as to follow one change. */
 const PASSED_AS_FOLLOWED = 8;
 
 /**
@@ -79,7 +79,7 @@ export class Front {
   /** How many were looked at for the last one who asked: where a group may have none of them, the next one will pass them by, too. */
   #judged = 0;
 
-  /** @param passed How many hosts are passed, about, where the front is found anew; null: few. */
+  /** @param passed How many hosts, or cells, are passed, about, where the front is found anew; null: few. */
   constructor(ranked: RankedNow, passed: (() => number) | null = null) {
     this.#ranked = ranked;
     this.#passed = passed;

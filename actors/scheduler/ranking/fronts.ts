@@ -1,11 +1,12 @@
 // The first in rank of parts of the hosts, kept from one choice to the next: where what a choice may not have comes first in
-// rank, such as the hosts of a large group, it is passed once and not by each choice.
+// rank, such as the hosts of a large group, it is passed once and not by each choice; so are cells where few of very many are
+// left out.
 
 import { type Among, Front, type RankedNow } from './best-first.ts';
 import { NO_ROOM } from './family-numbers.ts';
 
-/** The hosts of one cell, or, null, of all. */
-type Part = string | null;
+/** The hosts of one cell, those of all cells but some, or, null, all. */
+export type Part = string | ReadonlySet<string> | null;
 
 interface Ranked extends RankedNow {
   cellOf(slot: number): string | undefined;
@@ -18,14 +19,14 @@ export class Fronts {
   /** Those that were used longest ago come first. */
   readonly #fronts = new Map<Part, Front>();
   readonly #ranked: Ranked;
-  readonly #isOut: (slot: number) => boolean;
+  readonly #isOut: Among['isOut'];
   readonly #passed: () => number;
 
   /**
-   * @param isOut Which hosts are of none of the parts; whoever knows that this has changed says so.
-   * @param passed How many hosts are passed, about, where the first are found anew.
+   * @param isOut Which hosts are of none of the parts; whoever knows that this has changed says so. Null: there are none.
+   * @param passed How many hosts, or cells, are passed, about, where the first are found anew.
    */
-  constructor(ranked: Ranked, isOut: (slot: number) => boolean, passed: () => number) {
+  constructor(ranked: Ranked, isOut: Among['isOut'], passed: () => number) {
     this.#ranked = ranked;
     this.#isOut = isOut;
     this.#passed = passed;
@@ -59,7 +60,9 @@ export class Fronts {
 
   #rankedIn(part: Part): RankedNow {
     const ranked = this.#ranked;
-    const isIn = (slot: number) => !this.#isOut(slot) && (part === null || ranked.cellOf(slot) === part);
+    const isOf = (cell: string | undefined) =>
+      typeof part === 'string' ? cell === part : part === null || !part.has(cell ?? '');
+    const isIn = (slot: number) => this.#isOut?.(slot) !== true && isOf(ranked.cellOf(slot));
     return { slots: ranked.slots, weightOf: (slot) => (isIn(slot) ? ranked.weightOf(slot) : NO_ROOM) };
   }
 }

@@ -15,6 +15,7 @@ import { type Counted, mostRefusingFirst, type Reason, reasonKey } from './censu
 import type { Family } from './families.ts';
 import { KIND } from './family-hosts.ts';
 import { LACKS_NOTHING, lackOn, type Member, memberOf, mostIn, NO_ROOM, weightIn } from './family-numbers.ts';
+import { Fronts, type Part } from './fronts.ts';
 import { FullForGroup } from './full-for-group.ts';
 import { before, type Heap, type Rank } from './heap.ts';
 import { type RankedHosts, Several } from './several.ts';
@@ -101,6 +102,9 @@ export class Shape implements RankedBy, RankedNow, RankedHosts {
   seen: number;
   #tally: Tally | null = null;
   readonly #front = new Front(this);
+  /** The same of all cells that are heard. */
+  readonly #heard: Fronts;
+  #silencesNoted = 0;
   /** Weighings that somebody has looked at, by slot. */
   readonly #weighed = new Map<number, Weighed>();
   /** With so many of them those are let go that are not true any more. */
@@ -135,6 +139,7 @@ export class Shape implements RankedBy, RankedNow, RankedHosts {
     this.searched = searched;
     this.seen = changesEnd(view);
     this.#view = view;
+    this.#heard = new Fronts(this, null, () => view.hostsIn.size);
     this.#countsRefusals = countsRefusals;
   }
 
@@ -209,10 +214,30 @@ export class Shape implements RankedBy, RankedNow, RankedHosts {
   }
 
   #bestOf(from: Choice, most: number, accept: (slot: number) => boolean): number[] {
-    const isOfAll = from.cells === undefined && from.avoids === undefined && from.several === undefined;
-    return isOfAll && this.#view.silentShards.size === 0
-      ? this.#front.bestOf(() => this.#among(from), most, accept)
-      : bestOf(this.#among(from), most, accept);
+    // Of one cell the first are found at once.
+    const part = from.cells === undefined ? this.#partOf(from) : undefined;
+    if (part === undefined) return bestOf(this.#among(from), most, accept);
+    const among = () => this.#among(from);
+    return part === null ? this.#front.bestOf(among, most, accept) : this.#heard.bestOf(part, among, most, accept);
+  }
+
+  /** Of which part of the hosts some are; undefined: of none of which the first are kept. */
+  #partOf({ cells, avoids, several }: Choice): Part | undefined {
+    const { silentShards, silentCells } = this.#view;
+    if (several !== undefined || silentShards.size > 0) return undefined;
+    if (avoids === undefined) return cells === undefined ? null : cells.length === 1 ? cells[0] : undefined;
+    if (cells !== undefined || avoids !== silentCells) return undefined;
+    this.#noteSilences();
+    return avoids;
+  }
+
+  /** What was found where other cells were silent is so no more. */
+  #noteSilences(): void {
+    const { silencesNoted } = this.#view;
+    if (this.#silencesNoted === silencesNoted) return;
+    this.#silencesNoted = silencesNoted;
+    this.#heard.forget();
+    for (const full of this.#full.values()) full.fronts.forget();
   }
 
   /** Where hosts that are full for a group were many of the first in rank, they are passed once, and not by each choice. */
@@ -228,11 +253,9 @@ export class Shape implements RankedBy, RankedNow, RankedHosts {
       if (refused > FEW_ROOTS) this.#notePassed(by);
       return found;
     }
-    const { cells, avoids, several } = from;
+    const part = this.#partOf(from);
     const among = () => this.#among(from, full);
-    const isOfPart = avoids === undefined && several === undefined && (cells === undefined || cells.length === 1);
-    if (!isOfPart || this.#view.silentShards.size > 0) return bestOf(among(), most, accept);
-    return full.fronts.bestOf(cells?.[0] ?? null, among, most, accept);
+    return part === undefined ? bestOf(among(), most, accept) : full.fronts.bestOf(part, among, most, accept);
   }
 
   /** Hosts that are full for a group, if it was seen that they are many of the first in rank. */
@@ -262,6 +285,7 @@ export class Shape implements RankedBy, RankedNow, RankedHosts {
   /** A host is ranked in another way though it has not changed. */
   rankedAnew(slot: number): void {
     this.#front.forget();
+    this.#heard.forget();
     for (const several of this.#several.values()) several.look(slot);
     for (const full of this.#full.values()) {
       full.look(slot);
@@ -437,7 +461,7 @@ export class Shape implements RankedBy, RankedNow, RankedHosts {
     let { size } = this.own;
     for (const { own } of this.#several.values()) size += own.size;
     for (const full of this.#full.values()) size += full.size;
-    return size;
+    return size + this.#heard.size;
   }
 
   /** The slots of all that fit. */

@@ -53,6 +53,7 @@ export function noteShard(view: View, shard: number, isSilent: boolean): void {
 export function noteCell(view: View, cell: string, isSilent: boolean): void {
   if (view.silentCells.has(cell) === isSilent) return;
   view.revision += 1;
+  view.silencesNoted += 1;
   if (isSilent) view.silentCells.add(cell);
   else view.silentCells.delete(cell);
 }

@@ -50,6 +50,8 @@ export interface View {
   readonly hostsIn: Map<string, number>;
   /** Cells of which nothing was heard for a while: their hosts are chosen only when no other fits. */
   readonly silentCells: Set<string>;
+  /** How often a cell has come to be silent, or to be heard again. */
+  silencesNoted: number;
   /** Placement shards of several of which nothing was heard for a while: a claim there may wait for long. */
   silentShards: ReadonlySet<number>;
   /** So it is with the only placement shard: all hosts are kept there, and none of them comes last for it. */
@@ -101,6 +103,7 @@ export function emptyView(shards = 1): View {
     hostless: new Set(),
     hostsIn: new Map(),
     silentCells: new Set(),
+    silencesNoted: 0,
     silentShards: new Set(),
     isPlacementSilent: false,
     promised: new PassingMap(),

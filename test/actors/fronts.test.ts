@@ -1,0 +1,87 @@
+// Area: ranking, the first of parts of the hosts. Whatever changes between two choices, they are the ones that a look at all
+// hosts finds; and where the cells that are silent have more hosts than there are cells, no choice looks at each cell.
+
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { fullByRule, groupAllows } from '../../actors/scheduler/group-rules.ts';
+import { best, bestOfAll } from '../../actors/scheduler/picking.ts';
+import { before } from '../../actors/scheduler/ranking/heap.ts';
+import { emptyRankings, shapeOf } from '../../actors/scheduler/ranking/ranking.ts';
+import { noteCell, SILENCE } from '../../actors/scheduler/view/silence.ts';
+import { emptyView, learnUsage } from '../../actors/scheduler/view/view.ts';
+import { forgetHost } from '../../actors/scheduler/view/view-hosts.ts';
+import { DEFAULT_WEIGHERS } from '../../actors/scheduler/weighers/defaults.ts';
+import { free } from '../../actors/scheduler/weighers/free.ts';
+import { seededRandom } from '../../runtime/random.ts';
+import { tellHost, tellView, viewOf } from '../support/facts.ts';
+import { NOBODY, specOf } from '../support/ranking.ts';
+
+const test = suite('ranking, the first of parts of the hosts');
+
+const CELLS = 30;
+
+test('first of parts - of the cells that are heard they are the ones that a look at all hosts finds', () => {
+  let found = 0;
+  for (let seed = 1; seed <= 16; seed += 1) {
+    const random = seededRandom(`heard ${seed}`);
+    const view = emptyView();
+    const tell = (n: number) =>
+      tellView(view, { host: `h${n}`, cell: `c${random.integer(0, CELLS - 1)}`, used: { VCPU: random.integer(0, 6) } });
+    for (let n = 0; n < 400; n += 1) tell(n);
+    const weighers = random.pick([DEFAULT_WEIGHERS, [{ ...free('VCPU'), multiplier: -1 }]]);
+    const fleet = { rankings: emptyRankings(weighers, 's'), view };
+    const group = { id: 'g', policy: 'anti-affinity' as const };
+    const requests = [{ spec: specOf(1) }, { spec: specOf(3) }, { spec: { ...specOf(1), instanceGroup: group } }];
+    let generation = 0;
+    const changeOne = (): void => {
+      const host = `h${random.integer(0, 399)}`;
+      const root = `p-${host}`;
+      const what = random.integer(0, 9);
+      generation += 1;
+      const groups = random.chance(0.5) ? { g: 1 } : {};
+      if (what < 6) learnUsage(view, { id: root, generation, used: { VCPU: random.integer(0, 8) }, groups });
+      else if (what < 9) tellHost(view, { host, cell: `c${random.integer(0, CELLS - 1)}`, state: 'up' });
+      else forgetHost(view, view.hosts.get(root)?.cell ?? '', root);
+    };
+    for (let round = 0; round < 100; round += 1) {
+      for (let change = random.pick([0, 0, 1, 5, 60]); change > 0; change -= 1) changeOne();
+      if (random.chance(0.2)) noteCell(view, `c${random.integer(0, CELLS - 1)}`, random.chance(0.7));
+      const request = random.pick(requests);
+      const skip = (root: string) => !groupAllows(view, request.spec, root);
+      const most = random.integer(1, 5);
+      const chosen = bestOfAll(fleet, request, most, skip, SILENCE.ofNobody, fullByRule(request.spec));
+      const all = [...shapeOf(fleet, request).current.values()];
+      const heard = all.filter(({ root, cell }) => !view.silentCells.has(cell) && !skip(root));
+      heard.sort((one, other) => (before(one, other) ? -1 : 1));
+      assert.equal(
+        chosen.map(({ root }) => root),
+        heard.slice(0, most).map(({ root }) => root),
+        `seed ${seed}, round ${round}`,
+      );
+      if (view.silentCells.size > 2) found += chosen.length;
+    }
+  }
+  assert.ok(found > 1_000, `${found}`);
+});
+
+test('first of parts - no choice looks at each cell where those that are silent have more hosts than there are cells', () => {
+  const cells = 500;
+  const hosts = Array.from({ length: 4 * cells }, (_, n) => ({ host: `h${n}`, cell: `c${n % cells}` }));
+  const view = viewOf(...hosts);
+  for (let n = 0; n < 200; n += 1) noteCell(view, `c${n}`, true);
+  const fleet = { rankings: emptyRankings(DEFAULT_WEIGHERS, 's'), view };
+  let looks = 0;
+  const has = view.silentCells.has.bind(view.silentCells);
+  view.silentCells.has = (cell) => {
+    looks += 1;
+    return has(cell);
+  };
+  for (let choice = 0; choice < 200; choice += 1) {
+    const found = best(fleet, { spec: specOf(1) }, NOBODY);
+    assert.ok(found !== null && !has(found.cell));
+    learnUsage(view, { id: found?.root ?? '', generation: choice + 1, used: { VCPU: 1 } });
+  }
+  assert.ok(looks < 200 * 50, `${looks}`);
+});
+
+test.run();
