@@ -84,4 +84,27 @@ test('first of parts - no choice looks at each cell where those that are silent 
   assert.ok(looks < 200 * 50, `${looks}`);
 });
 
+test('first of parts - of very many cells none is looked at again for a few dozens of changes', () => {
+  const cells = 800;
+  const fleet = {
+    rankings: emptyRankings(DEFAULT_WEIGHERS, 's'),
+    view: viewOf(...Array.from({ length: 2 * cells }, (_, n) => ({ host: `h${n}`, cell: `c${n % cells}` }))),
+  };
+  const { own } = shapeOf(fleet, { spec: specOf(1) });
+  let looks = 0;
+  const heaps = own.heaps.bind(own);
+  own.heaps = (hearing, cells) => {
+    looks += 1;
+    return heaps(hearing, cells);
+  };
+  for (let choice = 0; choice < 50; choice += 1) {
+    assert.ok(best(fleet, { spec: specOf(1) }, NOBODY) !== null);
+    for (let n = 0; n < 40; n += 1) {
+      const id = `p-h${(choice * 40 + n) % (2 * cells)}`;
+      learnUsage(fleet.view, { id, generation: choice + 1, used: { VCPU: 2 } });
+    }
+  }
+  assert.ok(looks > 0 && looks < 25, `${looks}`);
+});
+
 test.run();

@@ -101,7 +101,7 @@ export class Shape implements RankedBy, RankedNow, RankedHosts {
   /** The position in the view's changes up to which this ranking is true, once all hosts have been looked at. */
   seen: number;
   #tally: Tally | null = null;
-  readonly #front = new Front(this);
+  readonly #front = new Front(this, () => this.own.cells);
   /** The same of all cells that are heard. */
   readonly #heard: Fronts;
   #silencesNoted = 0;

@@ -84,6 +84,11 @@ export class Stands implements Order {
     return this.fits === 0 && this.refused === 0;
   }
 
+  /** In how many cells hosts are ranked, at most. */
+  get cells(): number {
+    return this.#ranked.heard.length;
+  }
+
   /** The heaps of some cells, or of all. */
   heaps(hearing: Hearing, cells?: readonly string[]): readonly HeapOfCell[] {
     if (cells === undefined) return this.#ranked[hearing];
