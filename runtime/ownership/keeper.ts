@@ -70,6 +70,11 @@ const FIRST_REST_MS = 1_000;
 const MOST_REST_MS = 30_000;
 /** A tenure that lasted for this long, ms, went well: the next rest is short again. */
 const CALM_MS = 60_000;
+/**
+ * How long to wait before a lease that cannot be followed or written is looked at again, ms: longer each time, up to as long
+ * as it lasts. Whoever looks later takes over later than those who own it, and those who ask, are told.
+ */
+const FIRST_APART_MS = 1_000;
 
 export function keeperOf(options: KeeperOptions): Keeper {
   const { address, name, leases, clock, ttlMs, duty, onError } = options;
@@ -85,6 +90,8 @@ export function keeperOf(options: KeeperOptions): Keeper {
   /** With what, and when, the lease was last taken. */
   let taken = { revision: 0, at: 0 };
   let restMs = FIRST_REST_MS;
+  let apartMs = FIRST_APART_MS;
+  let tellApart = eachOnce(onError);
   let openedAt: number | null = null;
   const events: OwnershipEvent[] = [];
   let stepping = false;
@@ -131,7 +138,10 @@ export function keeperOf(options: KeeperOptions): Keeper {
       leaveState();
       options.onStanding?.(standing());
     }
-    for (const { type } of next.effects) effects[type]?.();
+    for (const { type } of next.effects) {
+      if (type === 'rest' && (before === 'standby' || before === 'acquiring')) restApart();
+      else effects[type]?.();
+    }
     if (snapshot.status === 'done') end();
   }
 
@@ -158,7 +168,7 @@ export function keeperOf(options: KeeperOptions): Keeper {
         if (here === watch) sawLease(lease);
       },
       (error) => {
-        if (here === watch) failed(error, 'following');
+        if (here === watch) failed(error, 'following', tellApart);
       },
     );
     watch = here;
@@ -171,6 +181,7 @@ export function keeperOf(options: KeeperOptions): Keeper {
     // What stands in our name is of an attempt whose outcome we never learned: nobody serves by it.
     if (record === null || record.owner === null || record.holder === holder) return tell({ type: 'VACANT' });
     timer = clock.after(record.ttlMs, () => tell({ type: 'EXPIRED' }));
+    reached();
     settled();
   }
 
@@ -180,10 +191,17 @@ export function keeperOf(options: KeeperOptions): Keeper {
       const revision = await leases.write(address, mine, seen.revision);
       if (revision === null) return tell({ type: 'TAKEN' });
       taken = { revision, at };
+      reached();
       tell({ type: 'ACQUIRED' });
     } catch (error) {
-      failed(error, 'acquiring');
+      failed(error, 'acquiring', tellApart);
     }
+  }
+
+  /** The lease is there again: the next time that it is not is a new one. */
+  function reached(): void {
+    apartMs = FIRST_APART_MS;
+    tellApart = eachOnce(onError);
   }
 
   // --- owning
@@ -266,15 +284,22 @@ export function keeperOf(options: KeeperOptions): Keeper {
     restMs = Math.min(restMs * 2, MOST_REST_MS);
   }
 
+  /** Nothing is wrong with the actor: whoever owns it is to be followed again as soon as the lease can be. */
+  function restApart(): void {
+    const pauseMs = settle === undefined ? apartMs : Math.min(apartMs, MOST_PAUSE_MS);
+    timer = clock.after(pauseMs, () => tell({ type: 'RESTED' }));
+    apartMs = Math.min(apartMs * 2, Math.max(ttlMs, FIRST_APART_MS), MOST_REST_MS);
+  }
+
   // --- the ends of it
 
-  function failed(error: unknown, what: string): void {
+  function failed(error: unknown, what: string, tellOf = onError): void {
     const isWaitedFor = mayPass(error) && clock.monotonic() < patientUntil;
     if (settle !== undefined && !isWaitedFor) {
       settle.reject(error);
       settle = undefined;
     } else {
-      (settle === undefined ? onError : tellWaiting)(error, `${what} '${address}'`);
+      (settle === undefined ? tellOf : tellWaiting)(error, `${what} '${address}'`);
     }
     tell({ type: error instanceof CellwrightError && error.code === 'fenced' ? 'FENCED' : 'FAILED' });
   }

@@ -62,7 +62,11 @@ async function inRoom(run: (room: Room) => Promise<void>): Promise<void> {
         reach();
         return leases.read(address);
       },
-      watch: (address, onSeen, onEnd) => leases.watch(address, (seen) => one.cutOff || onSeen(seen), onEnd),
+      watch(address, onSeen, onEnd) {
+        if (!one.cutOff) return leases.watch(address, (seen) => one.cutOff || onSeen(seen), onEnd);
+        const ending = clock.after(1, () => onEnd(new TimeoutError('the server', TTL_MS)));
+        return { stop: () => ending.cancel() };
+      },
       async write(...what) {
         reach();
         const written = await leases.write(...what);
@@ -247,6 +251,28 @@ test('keeping - one that falls silent is replaced when its lease is over, not be
     one.cutOff = false;
     await until(() => stateOf(one) === 'standby' && one.keeper.standing.owner === 'two');
     assert.equal(one.duties, ['open', 'drop']);
+  }));
+
+test('keeping - one that was cut off for long while it stood by takes over at once when it is back for as long as a lease lasts', () =>
+  inRoom(async ({ clock, process, start, until, pass }) => {
+    let [owner, other] = [process('one'), process('two')];
+    await start(owner);
+    await start(other);
+    for (const forMs of [60_000, 61_000, 62_000]) {
+      for (const each of [owner, other]) each.cutOff = true;
+      other.errors.length = 0;
+      await pass(forMs);
+      assert.equal(other.errors, ["acquiring 'placement/0'", "following 'placement/0'"], 'each is told once');
+      for (const each of [owner, other]) each.cutOff = false;
+      await pass(TTL_MS);
+      assert.ok(serves(owner));
+      const at = clock.now();
+      owner.keeper.failed(new Error('bad'));
+      await until(() => serves(owner) || serves(other));
+      assert.is(clock.now(), at);
+      [owner, other] = [other, owner];
+      await pass(TTL_MS);
+    }
   }));
 
 test('keeping - one that is cut off with nobody standing by serves again when its lease is renewed', () =>
