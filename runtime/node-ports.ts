@@ -24,6 +24,7 @@ import { jetStreamLeases } from './ownership/jetstream.ts';
 import type { Leases } from './ownership/leases.ts';
 import { guardedLeases } from './ownership/own-leases.ts';
 import { patiently } from './patience.ts';
+import { payloadCheck } from './payload-check.ts';
 import type { Subjects } from './subjects.ts';
 
 /** How much of a lease one read or write of it may take: so that a renewal can be tried again in time. */
@@ -54,16 +55,26 @@ export async function busOf(
 ): Promise<{ bus: Bus; nats?: NatsBus; server?: NatsServer; url: string | null }> {
   if (bus !== undefined) return { bus, url: null };
   const { managed, servers, loopback = true, ...rest } = nats;
+  const checkPayload = payloadCheck(onError);
+  let connected: NatsBus | undefined;
   const onStatus = (status: NatsStatus) => {
     logStatus(status, name, logger);
-    if (status.type === 'reconnected') onReconnected();
+    if (status.type === 'reconnected') {
+      if (connected !== undefined) checkPayload(connected);
+      onReconnected();
+    }
     return rest.onStatus?.(status);
   };
-  const connectedTo = (servers: string | readonly string[]) =>
-    connectNats({ servers, name, onError, loopback, ...rest, onStatus }).catch(amongNodeOptions('nats'));
+  const connectedTo = async (servers: string | readonly string[]) => {
+    connected = await connectNats({ servers, name, onError, loopback, ...rest, onStatus }).catch(
+      amongNodeOptions('nats'),
+    );
+    checkPayload(connected);
+    return connected;
+  };
   if (servers !== undefined) {
-    const connected = await connectedTo(servers);
-    return { bus: connected, nats: connected, url: shownAddresses(servers, ',') };
+    const joined = await connectedTo(servers);
+    return { bus: joined, nats: joined, url: shownAddresses(servers, ',') };
   }
   const onEnded = (why: string) => {
     const message = `the NATS server of this node has ended (${why}): nothing starts it again, so start the node anew`;
@@ -78,8 +89,8 @@ export async function busOf(
   const starting = startNatsServer({ ...managed, log, onEnded, ...present({ signal: rest.signal }) });
   const server = await starting.catch(amongNodeOptions('nats.managed'));
   try {
-    const connected = await connectedTo(server.url);
-    return { bus: connected, nats: connected, server, url: server.url };
+    const joined = await connectedTo(server.url);
+    return { bus: joined, nats: joined, server, url: server.url };
   } catch (error) {
     await server.stop();
     throw error;
