@@ -20,7 +20,7 @@ const check = checkOf(ComingUp, 'what tells that an actor has come up');
 export interface ComingsUpOptions {
   readonly bus: Bus;
   readonly subjects: Subjects;
-  onUp(actor: Address): void;
+  onUp(actor: Address, node: string): void;
   onError(error: unknown, what: string): void;
 }
 
@@ -37,7 +37,8 @@ export function followComingsUp({ bus, subjects, onUp, onError }: ComingsUpOptio
   return subjects.ups.map((wildcard) =>
     bus.subscribe(wildcard, ({ data, subject }) => {
       try {
-        onUp(read(data).actor);
+        const { actor, node } = read(data);
+        onUp(actor, node);
       } catch (error) {
         onError(error, `what came on '${subject}'`);
       }

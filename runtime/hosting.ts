@@ -6,7 +6,7 @@ import type { Logger } from 'pino';
 import type { Actor, Address, Message } from '../actors/actor.ts';
 import type { Protocol } from '../actors/messages/common.ts';
 import type { Bus, BusMessage, Endpoint, Service } from './bus/bus.ts';
-import type { Clock } from './clock.ts';
+import type { Clock, Timer } from './clock.ts';
 import { tellUp } from './comings-up.ts';
 import { endpointOf } from './endpoints.ts';
 import { CellwrightError, messageOf } from './errors.ts';
@@ -103,6 +103,8 @@ export interface Hosting {
    * knows who missed what, so all ask again, and those who are served here say that they are there.
    */
   cameUp(who?: Address): void;
+  /** A node says that it serves an actor: if it is owned here all the same, and stays so, there are two owners. */
+  heardUp(who: Address, node: string): void;
   /** Takes a role off the bus: nothing more comes, what has come is handed on. */
   leave(owner: Address): Promise<void>;
   stats(): Readonly<Record<Address, Readonly<Record<string, number>>>>;
@@ -116,6 +118,11 @@ export interface Hosting {
    */
   handOver(givenUp?: Promise<void>): Promise<void>;
   stop(): Promise<void>;
+}
+
+function twoOwners(address: Address, node: string): CellwrightError {
+  const message = `'${address}' is owned here, and the node '${node}' owns it, too: do both keep their leases in one JetStream?`;
+  return new CellwrightError('two-owners', message);
 }
 
 export function hostingOf(options: HostingOptions): Hosting {
@@ -133,6 +140,8 @@ export function hostingOf(options: HostingOptions): Hosting {
   const ends: (() => Promise<void>)[] = [];
   /** What failed for good: a compute of several stays on the bus, but another may take its place. */
   const givenUp = new Set<Address>();
+  /** When to look whether what another serves is still owned here. */
+  const looks = new Set<Timer>();
   let isEnding = false;
 
   /** What ends everything ends what there is then: nothing may come after it. */
@@ -282,12 +291,26 @@ export function hostingOf(options: HostingOptions): Hosting {
       for (const host of hosts.values()) host.cameUp();
       for (const [address, as] of announced) if (isServed(address)) announce(address, as);
     },
+    heardUp(who, node) {
+      const keeper = keepers.get(who);
+      if (node === name || isEnding || keeper?.standing.state !== 'owning') return;
+      const { epoch } = keeper.standing;
+      // Whose lease is another's by now learns that from its next renewal.
+      const look = clock.after(leaseTtlMs, () => {
+        looks.delete(look);
+        const { standing } = keeper;
+        if (standing.state === 'owning' && standing.epoch === epoch)
+          onError(twoOwners(who, node), `what '${node}' serves`);
+      });
+      looks.add(look);
+    },
     leave,
     heldUpBy: (address) => hosts.get(address)?.heldUpBy(),
     stats: () => Object.fromEntries([...hosts.keys()].map((address) => [address, statsOf(address)])),
     standings: () => Object.fromEntries([...keepers].map(([address, keeper]) => [address, keeper.standing])),
     async handOver(givenUp) {
       isEnding = true;
+      for (const look of looks) look.cancel();
       await Promise.all([...keepers.values()].map((keeper) => keeper.stop(givenUp)));
     },
     async stop() {

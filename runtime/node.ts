@@ -258,7 +258,11 @@ export async function startNode(options: NodeOptions): Promise<Node> {
   }
 
   try {
-    subscriptions.push(...followComingsUp({ bus, subjects, onUp: cameUp, onError }));
+    const onUp = (who: Address, at: string) => {
+      cameUp(who);
+      hosting.heardUp(who, at);
+    };
+    subscriptions.push(...followComingsUp({ bus, subjects, onUp, onError }));
     await unlessAborted(play(), options.nats?.signal, 'the start');
   } catch (error) {
     // Why it does not start is what there is to know.

@@ -266,4 +266,28 @@ test('nodes - leases of the caller that do not answer for a while hold a node up
   await done(node.stop());
 });
 
+test('nodes - an owner says so when another comes up by other leases, but not when it has lost its own', async () => {
+  const { start, clock, done } = rig();
+  const told: string[] = [];
+  const write = (line: string) => told.push(`${JSON.parse(line).node}: ${JSON.parse(line).code}`);
+  const heard = { logger: pino({ level: 'warn' }, { write }) };
+  const first = await start('first', ['cell:c1'], heard);
+  const second = await start('second', ['cell:c1'], heard);
+  await done(first.stop());
+  await done(sleep(clock, 3_000));
+  assert.equal(statesOf(second), { 'cell/c1': 'owning second' });
+  assert.equal(told, []);
+  const elsewhere = { leases: memoryLeases({ clock }), journals: memoryJournals({ clock }) };
+  const third = await start('third', ['cell:c1'], { ...heard, ...elsewhere });
+  await done(sleep(clock, 3_000));
+  assert.equal(told, ['second: two-owners']);
+  const fourth = await start('fourth', ['cell:c1'], { ...heard, ...elsewhere });
+  await done(third.stop());
+  // One who is stopped before it could tell is not waited for.
+  await done(second.stop());
+  await done(sleep(clock, 3_000));
+  assert.equal(told, ['second: two-owners']);
+  await done(fourth.stop());
+});
+
 test.run();
