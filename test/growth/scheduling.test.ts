@@ -32,7 +32,9 @@ const things = {
 type Counts = Record<keyof typeof things, number>;
 
 const TOO_MUCH = 1_000_000;
-const LAST = 'p-h7';
+const A_HOST = 'p-h7';
+/** Hosts of a small cell. */
+const FEW = 10;
 
 function specOf(group: object = {}, more: Partial<RequestSpec> = {}): RequestSpec {
   return { groups: [{ name: '', resources: { VCPU: 1 }, ...group }], groupPolicy: 'none', ...more };
@@ -62,7 +64,7 @@ function treeOf(position: number, { zones, traits }: Pick<Counts, 'zones' | 'tra
 function make(counts: Counts) {
   const on = scheduling(
     Array.from({ length: counts.hosts }, (_, position) => ({
-      cell: `c${position % counts.cells}`,
+      cell: position < FEW ? 'few' : `c${position % counts.cells}`,
       host: `h${position}`,
       tree: treeOf(position, counts),
     })),
@@ -140,10 +142,10 @@ const checks = checksOfGrowth({
       ],
       groupPolicy: 'none',
     }),
-    'one on a host': placing(specOf({}, { tree: { oneOf: [LAST] } })),
-    'one not on a host': placing(specOf({}, { tree: { noneOf: [LAST] } })),
+    'one on a host': placing(specOf({}, { tree: { oneOf: [A_HOST] } })),
+    'one not on a host': placing(specOf({}, { tree: { noneOf: [A_HOST] } })),
     'one in a cell': placing(specOf(), { where: { cells: ['c1'] } }),
-    'one not in a cell': placing(specOf(), { where: { avoidCells: ['c1'] } }),
+    'one not in a small cell': placing(specOf(), { where: { avoidCells: ['few'] } }),
     'one rather in a cell': placing(specOf(), { where: { preferCells: ['c1'] } }),
     'one beside another': placing(specOf({}, { tree: { heldBy: ['one-1'] } })),
     'one not beside another': placing(specOf({}, { tree: { notHeldBy: ['one-1'] } })),
