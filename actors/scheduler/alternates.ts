@@ -42,7 +42,8 @@ interface Hand {
  * those that could hold several more like it come before those that are nearly full. The instances of one request are
  * given different ones, so that several that fail do not all turn to the same host. Where there are too few they have the
  * hosts of one another, as far as those have room for one more, before any has one that another has, too; where a soft
- * rule orders them, only where one's own list would be too short. Those that would rather keep together are given the same ones, first those with room for all.
+ * rule orders them, only where one's own list would be too short. Those that would rather keep together are given the same
+ * ones, first those with room for all.
  */
 export function alternatesFor(
   fleet: Fleet,
