@@ -34,8 +34,14 @@ function started(script: string, ...runner: string[]) {
   shell.stderr.on('data', (chunk) => (run.said += chunk));
   shell.once('exit', (code) => (run.code = code));
   shell.once('close', () => (run.isOver = true));
-  const left = () =>
-    readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((path) => path.includes('cellwright-'));
+  const left = () => {
+    try {
+      const paths = readdirSync(folder, { recursive: true, encoding: 'utf8' });
+      return paths.filter((path) => path.includes('cellwright-'));
+    } catch {
+      return ['what went while it was looked at'];
+    }
+  };
   return Object.assign(run, {
     left,
     hasServer: () => left().some((path) => /cellwright-nats-[^/]*\/.*\.ports$/.test(path)),
