@@ -98,7 +98,10 @@ export function keeperOf(options: KeeperOptions): Keeper {
   const ends: (() => void)[] = [];
   let settle: { resolve(): void; reject(error: unknown): void } | undefined;
   let patientUntil = 0;
-  let givenUp: Promise<void> = new Promise(() => {});
+  let giveUp = () => {};
+  const givenUp = new Promise<void>((resolve) => {
+    giveUp = resolve;
+  });
   const tellWaiting = eachOnce(onError);
 
   const effects: Record<string, () => void> = {
@@ -189,12 +192,13 @@ export function keeperOf(options: KeeperOptions): Keeper {
     const at = clock.monotonic();
     try {
       const revision = await leases.write(address, mine, seen.revision);
+      if (snapshot.value !== 'acquiring') return;
       if (revision === null) return tell({ type: 'TAKEN' });
       taken = { revision, at };
       reached();
       tell({ type: 'ACQUIRED' });
     } catch (error) {
-      failed(error, 'acquiring', tellApart);
+      if (snapshot.value === 'acquiring') failed(error, 'acquiring', tellApart);
     }
   }
 
@@ -239,17 +243,14 @@ export function keeperOf(options: KeeperOptions): Keeper {
   }
 
   async function drain(): Promise<void> {
-    const timedOut = () => tell({ type: 'TIMED_OUT' });
-    timer = clock.after(ttlMs, timedOut);
-    void givenUp.then(() => {
-      if (snapshot.value === 'draining') timedOut();
-    });
+    timer = clock.after(ttlMs, () => tell({ type: 'TIMED_OUT' }));
     await duty.drain();
     tell({ type: 'DRAINED' });
   }
 
   async function drop(): Promise<void> {
-    await duty.drop();
+    // What is being opened may wait for the server; all else of it is over by then.
+    await Promise.race([duty.drop(), givenUp]);
     const revision = (await Promise.race([tenure?.end(), givenUp])) ?? tenure?.epoch;
     if (revision !== undefined) taken = { ...taken, revision };
     tenure = undefined;
@@ -304,6 +305,12 @@ export function keeperOf(options: KeeperOptions): Keeper {
     tell({ type: error instanceof CellwrightError && error.code === 'fenced' ? 'FENCED' : 'FAILED' });
   }
 
+  function nothingIsAwaited(): void {
+    giveUp();
+    if (snapshot.value === 'acquiring') tell({ type: 'FAILED' });
+    if (snapshot.value === 'draining') tell({ type: 'TIMED_OUT' });
+  }
+
   function settled(): void {
     settle?.resolve();
     settle = undefined;
@@ -327,8 +334,8 @@ export function keeperOf(options: KeeperOptions): Keeper {
     },
     fenced: () => tell({ type: 'FENCED' }),
     failed: (error) => failed(error, 'serving'),
-    stop(giveUp = givenUp) {
-      givenUp = giveUp;
+    stop(isGivenUp) {
+      void isGivenUp?.then(nothingIsAwaited);
       return new Promise((resolve) => {
         ends.push(resolve);
         tell({ type: 'STOP' });

@@ -27,6 +27,9 @@ interface Process {
   says: string | undefined;
   /** The next so many writes are carried out, but their answers are lost. */
   losesAnswers: number;
+  /** Its writes wait until it goes on. */
+  hangs: boolean;
+  goOn(): void;
   /** What is in its actor's mailbox is never done. */
   isStuck: boolean;
   /** To open the actor takes until this. */
@@ -69,6 +72,7 @@ async function inRoom(run: (room: Room) => Promise<void>): Promise<void> {
       },
       async write(...what) {
         reach();
+        if (one.hangs) await new Promise<void>((resolve) => (one.goOn = resolve));
         const written = await leases.write(...what);
         reach();
         if (one.losesAnswers === 0) return written;
@@ -97,6 +101,8 @@ async function inRoom(run: (room: Room) => Promise<void>): Promise<void> {
         async drop() {
           one.duties.push('drop');
           one.tenure = undefined;
+          // What is being opened is awaited.
+          if (one.opened !== undefined) await one.opened.catch(() => undefined);
         },
       };
       const one: Process = {
@@ -105,6 +111,8 @@ async function inRoom(run: (room: Room) => Promise<void>): Promise<void> {
         cutOff: false,
         says: undefined,
         losesAnswers: 0,
+        hangs: false,
+        goOn() {},
         isStuck: false,
         opened: undefined,
         failsOf: undefined,
@@ -220,6 +228,36 @@ test('keeping - a stop waits for nothing from when on it is given up, and hands 
     await until(() => serves(two));
     assert.equal([clock.now() - at, stateOf(one)], [TTL_MS / 10, 'stopped']);
     assert.equal(one.duties, ['open', 'drain', 'drop']);
+  }));
+
+test('keeping - a stop that is given up waits neither for a lease that is being taken nor for an actor that is being opened', () =>
+  inRoom(async ({ clock, process, until, pass }) => {
+    for (const state of ['acquiring', 'opening']) {
+      const one = process('one');
+      one.hangs = true;
+      one.opened = new Promise(() => {});
+      const starting = one.keeper.start();
+      await until(() => stateOf(one) === 'acquiring');
+      if (state === 'opening') {
+        one.hangs = false;
+        one.goOn();
+        await until(() => stateOf(one) === 'opening');
+      }
+      const at = clock.now();
+      let giveUp = () => {};
+      const givenUp = new Promise<void>((resolve) => {
+        giveUp = resolve;
+      });
+      const stopping = one.keeper.stop(givenUp).then(() => clock.now() - at);
+      await pass(TTL_MS / 10);
+      giveUp();
+      await until(() => stateOf(one) === 'stopped');
+      assert.is(await stopping, TTL_MS / 10, state);
+      await starting;
+      one.goOn();
+      await pass(1);
+      assert.equal([stateOf(one), one.errors], ['stopped', []], 'an answer that comes after that means nothing');
+    }
   }));
 
 test('keeping - a stop leaves the lease free though the answer to its last renewal was lost', () =>

@@ -184,4 +184,36 @@ test('stopping - a server that hangs is waited for once in all, and whoever star
   }
 });
 
+test('stopping - a server that hangs while the start takes a lease or opens a journal is waited for no longer', async () => {
+  const dataDir = await mkdtemp(join(tmpdir(), 'cellwright-test-'));
+  const server = await startNatsServer({ dataDir });
+  try {
+    for (const at of ['acquiring', 'opening']) {
+      const giveUp = new AbortController();
+      const isThere = (line: string) => (JSON.parse(line) as { state?: string }).state === at;
+      let hung = false;
+      const write = (line: string) => {
+        if (!isThere(line)) return;
+        hung = true;
+        process.kill(server.pid, 'SIGSTOP');
+      };
+      const nats = { servers: server.url, closeTimeoutMs: 1_000, signal: giveUp.signal };
+      const logger = pino({ level: 'info' }, { write });
+      const starting = startNode({ roles: ['placement'], nats, leaseTtlMs: 60_000, prefix: at, logger });
+      const failing = failureOf(() => starting);
+      await until(`the server hangs while the start is ${at}`, () => hung);
+      const from = performance.now();
+      giveUp.abort();
+      assert.is((await failing).code, 'interrupted');
+      const tookMs = performance.now() - from;
+      assert.ok(tookMs < 4_000, `${at}: ${tookMs} ms`);
+      process.kill(server.pid, 'SIGCONT');
+    }
+  } finally {
+    process.kill(server.pid, 'SIGCONT');
+    await server.stop();
+    await rm(dataDir, { recursive: true, force: true });
+  }
+});
+
 test.run();
