@@ -13,6 +13,7 @@ import { present } from '../present.ts';
 import { computeAddress, everyPlacement, placementOf } from '../routing.ts';
 import { isSame } from '../same.ts';
 import { clearAway, goneIfClear } from './clearing.ts';
+import { reportLost } from './fencing.ts';
 import { type Host, isAway, viewOfHost } from './hosts.ts';
 import { attemptsHeld, finalKey, removalKey } from './removals.ts';
 import type { Entry } from './state.ts';
@@ -214,8 +215,10 @@ export function claimRefused(work: Work, { consumer, attempt, refusal }: ClaimRe
 export function reportEnds(work: Work, instances: readonly string[]): void {
   for (const instance of instances) {
     const entry = work.state.instances.get(instance);
-    if (entry === undefined || entry.deleting || entry.lost !== null) continue;
-    if (entry.build.snapshot.status === 'done') report(work, entry);
+    if (entry === undefined || entry.deleting) continue;
+    // It may have been told before the conductor knew that the build was here.
+    if (entry.lost !== null) reportLost(work, instance, entry.lost.reason);
+    else if (entry.build.snapshot.status === 'done') report(work, entry);
   }
 }
 

@@ -44,10 +44,14 @@ function publishLost({ turn, scope }: Work, { build: { facts } }: Entry, host: s
 export function tellLost(work: Work, { build, lost }: Entry): void {
   if (lost === null || lost.told) return;
   const { instance } = build.facts;
-  const conductor = work.conductorOf(instance);
-  work.turn.send(conductor, { type: 'ended', instance, state: 'lost', code: 'host-fenced', reason: lost.reason });
-  work.turn.wakeAfter(wakeId(LOST_WAKE, instance), waitMs(work.patience, build.repeats, instance), conductor);
+  reportLost(work, instance, lost.reason);
+  const waitedMs = waitMs(work.patience, build.repeats, instance);
+  work.turn.wakeAfter(wakeId(LOST_WAKE, instance), waitedMs, work.conductorOf(instance));
   build.repeats += 1;
+}
+
+export function reportLost({ turn, conductorOf }: Work, instance: string, reason: string): void {
+  turn.send(conductorOf(instance), { type: 'ended', instance, state: 'lost', code: 'host-fenced', reason });
 }
 
 export function lostNoted(work: Work, instance: string): void {

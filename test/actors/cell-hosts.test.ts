@@ -381,6 +381,9 @@ test('hosts - fenced: what was active there is lost, and told until the conducto
     on.pass(30_000).flatMap((turned) => sentOf(turned, 'ended')),
     [],
   );
+  const asked = on.tell({ type: 'ask-ends', instances: ['i1'] }, 'conductor/0');
+  const toldAgain = sentOf(asked, 'ended').map(({ message }) => message.state);
+  assert.equal(toldAgain, ['lost'], 'what was told before the conductor knew that it was here');
   assert.is(view('i1')?.failure?.message, "host 'h1' was fenced while the instance was active there");
   survives();
 });
