@@ -56,7 +56,7 @@ export class Table<Value> extends PassingMap<string, Value> {
 
   override set(key: string, value: Value): this {
     if (this.#captures.length > 0) this.touch(key);
-    if (this.#runs.length > 0 && !this.has(key)) this.#noteNew(key);
+    if (this.#runs.length + this.#chunks.length > 0 && !this.has(key)) this.#noteNew(key);
     return super.set(key, value);
   }
 

@@ -88,6 +88,17 @@ test('listing - runs that are made from a chunk have the keys as they are, whate
   }
 });
 
+test('listing - what is put in where much has come since the last page is listed, as all else is', () => {
+  const padded = (n: number) => `i${String(n).padStart(8, '0')}`;
+  const table = tableOf(Array.from({ length: 150_000 }, (_, n) => padded(100 * n)));
+  const [first] = keysOf(table, undefined, 100);
+  for (let n = 0; n < 10_000; n += 1) table.set(padded(10 * n + 1), 0);
+  const all = [...table.keys()].sort();
+  const [next] = keysOf(table, first.at(-1), 5_000);
+  const begin = all.indexOf(first.at(-1) as string) + 1;
+  assert.equal(next, all.slice(begin, begin + 5_000));
+});
+
 test('listing - nor do those who list at one time have all looked at for each page', () => {
   const table = tableOf(Array.from({ length: 10_000 }, (_, n) => `i${(n * 7_919) % 10_000}`));
   const all = [...table.keys()].sort();
