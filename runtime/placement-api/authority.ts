@@ -120,6 +120,8 @@ export function authorityOf(options: AuthorityOptions): Authority {
   const { name, bus, clock, outbox, subjects, timeoutMs, closed, onError } = options;
   const address = gatewayAddress(name);
   const pending = new Map<number, Put>();
+  /** All that is asked: of what nobody heard, and is to be put again, no number is pending. */
+  const unanswered = new Set<Pending>();
   /** The numbers of what travelled together, by where it is told that nobody heard it. */
   const byUnheard = new Map<string, Set<number>>();
   let asks = asksFrom(clock.now());
@@ -156,10 +158,11 @@ export function authorityOf(options: AuthorityOptions): Authority {
     if (others?.delete(ask) === true && others.size === 0) byUnheard.delete(unheardOn);
   }
 
-  function settle({ asks: numbers, deadline, again }: Pending): void {
-    for (const ask of numbers) take(ask);
-    deadline.cancel();
-    again?.cancel();
+  function settle(waiting: Pending): void {
+    unanswered.delete(waiting);
+    for (const ask of waiting.asks) take(ask);
+    waiting.deadline.cancel();
+    waiting.again?.cancel();
   }
 
   function put(waiting: Pending): void {
@@ -236,6 +239,7 @@ export function authorityOf(options: AuthorityOptions): Authority {
           resolve,
           reject,
         };
+        unanswered.add(waiting);
         put(waiting);
         putAgainUnanswered(waiting, AGAIN_AFTER_MS);
       });
@@ -244,7 +248,7 @@ export function authorityOf(options: AuthorityOptions): Authority {
       isStopped = true;
       subscription.unsubscribe();
       nobody.unsubscribe();
-      for (const { waiting } of pending.values()) {
+      for (const waiting of unanswered) {
         settle(waiting);
         waiting.reject(closed());
       }

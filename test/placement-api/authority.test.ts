@@ -121,6 +121,18 @@ test('a change that nobody hears is given up in time, and put to nobody from the
   authority.stop();
 });
 
+test('a change that is to be put again is refused when asking stops, and put to nobody from then on', async () => {
+  const { clock, authority, heard, serve } = rig();
+  const changed = failureOf(() => authority.ask({ type: 'class-put', name: 'CUSTOM_A' }));
+  clock.runUntilIdle({ untilMs: 200 });
+  authority.stop();
+  assert.is(clock.pending, 0);
+  assert.is((await settled(clock, changed)).code, 'closed');
+  serve(() => WHOLE);
+  clock.runUntilIdle({ untilMs: 20_000 });
+  assert.equal(heard, []);
+});
+
 test('an answer that was broken off is not put together with the one to the same question asked again', async () => {
   const { clock, authority, heard, serve } = rig();
   serve((nth) => (nth === 1 ? [[0, '{"ok":["']] : WHOLE));
