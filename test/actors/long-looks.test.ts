@@ -215,6 +215,17 @@ test('placement, long looks - nor is what has gone answered with where it gives 
   assert.equal((answers.whole.get(2) as Candidates).requests, []);
 });
 
+test('placement, long looks - nor is what has gone answered with where one tree takes more than a slice', () => {
+  const devices = Array.from({ length: 3_000 }, (_, n) => providerOf(`d${n}`, { parent: 'h0' }));
+  const shard = shardWith([host(0), ...devices]);
+  const answers = new Answers();
+  answers.ask(shard, listing(1, { inTree: 'h0' }));
+  for (const id of ['d5', 'd2995']) shard.tell({ type: 'provider-delete', ask: 9, id });
+  answers.until(shard, 1);
+  const left = devices.map(({ id }) => id).filter((id) => id !== 'd5' && id !== 'd2995');
+  assert.equal(idsIn(answers.whole.get(1)), ['h0', ...left]);
+});
+
 test('placement, long looks - how many ways came in each round is told of those that are left', () => {
   const devices = (parent: string) =>
     ['0', '1'].map((n) => providerOf(`${parent}-${n}`, { parent, inventories: { PGPU: inventoryOf() } }));

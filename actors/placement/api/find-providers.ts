@@ -6,7 +6,6 @@ import { idsBy } from '../indexes.ts';
 import { PROVIDERS } from '../lock-keys.ts';
 import type { Provider } from '../providers.ts';
 import type { PlacementState } from '../state.ts';
-import { treeOf } from '../trees.ts';
 import { unknownClass } from './checks.ts';
 import { type Looking, paceOfLook } from './looking.ts';
 import { canGive, type ProviderSummary, providerSummary, seenAs } from './reads.ts';
@@ -52,9 +51,9 @@ function* stepsOf(
 
 /** The providers among which all that are asked for are. */
 function poolFor(state: PlacementState, { name, id, inTree, memberOf }: Asked): Iterable<Provider> {
-  const { providers, indexes } = state;
+  const { providers, trees, indexes } = state;
   if (id !== undefined) return these([id]);
-  if (inTree !== undefined) return treeOf(state, providers.get(inTree)?.root ?? '');
+  if (inTree !== undefined) return these(trees.get(providers.get(inTree)?.root ?? '') ?? []);
   if (name !== undefined && name !== '') return these(idsBy(indexes, name));
   const [aggregates] = memberOf;
   if (aggregates === undefined) return providers.values();
