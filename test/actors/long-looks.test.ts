@@ -226,6 +226,24 @@ test('placement, long looks - nor is what has gone answered with where one tree 
   assert.equal(idsIn(answers.whole.get(1)), ['h0', ...left]);
 });
 
+test('placement, long looks - nor with what was just come to, nor with it as it was, where it has gone and come again', () => {
+  const required = [['CUSTOM_RARE']];
+  for (const question of [listing(1, { required }), candidates(1, { groups: [group({ required })] })]) {
+    const shard = fleet(2_100);
+    const some = all.slice(1_900, 2_100);
+    for (const id of some) shard.tell(put([providerOf(id, { ...host(0), id, name: id, traits: ['CUSTOM_RARE'] })]));
+    const answers = new Answers();
+    answers.ask(shard, question);
+    for (const id of some) {
+      shard.tell({ type: 'provider-delete', ask: 9, id });
+      shard.tell({ type: 'provider-create', ask: 9, id, name: id, parent: null });
+    }
+    answers.until(shard, 1);
+    const found = answers.whole.get(1);
+    assert.equal(question.type === 'candidates' ? hostsIn(found) : idsIn(found), []);
+  }
+});
+
 test('placement, long looks - how many ways came in each round is told of those that are left', () => {
   const devices = (parent: string) =>
     ['0', '1'].map((n) => providerOf(`${parent}-${n}`, { parent, inventories: { PGPU: inventoryOf() } }));

@@ -33,8 +33,14 @@ function* stepsOf(
   const fault = unknownClass(state, Object.keys(resources));
   if (fault !== null) return fault;
   const pace = paceOfLook();
-  for (const provider of poolFor(state, asked)) {
-    if (pace.isDue(1)) yield;
+  for (const come of poolFor(state, asked)) {
+    let provider: Provider | undefined = come;
+    if (pace.isDue(1)) {
+      yield;
+      // It may be another by now, or gone.
+      provider = state.providers.get(come.spec.id);
+      if (provider === undefined) continue;
+    }
     const { spec, root, traits, aggregates } = provider;
     if (name !== undefined && name !== '' && spec.name !== name) continue;
     if (treeRoot !== undefined && root !== treeRoot) continue;

@@ -160,8 +160,13 @@ function* collect(landscape: Landscape, request: CandidatesRequest, found: Found
 
   for (const root of rootsFor(state, request, treesAsked, sharers)) {
     if (isFull()) break;
-    const tree = landscape.tree(root);
-    if (pace.isDue(tree.length)) yield;
+    let tree = landscape.tree(root);
+    if (pace.isDue(tree.length)) {
+      yield;
+      // It may be another by now, or gone.
+      tree = landscape.tree(root);
+      if (tree.length === 0) continue;
+    }
     if (!rootServes(tree[0] as Provider, request)) continue;
     const slots = slotsOf(request.groups, tree, sharers.with(tree), treesAsked);
     if (slots === null) continue;
