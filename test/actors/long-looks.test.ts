@@ -198,6 +198,30 @@ test('placement, long looks - what has gone meanwhile is not answered with, and 
   assert.equal(idsIn(answers.whole.get(2)), left);
 });
 
+test('placement, long looks - for what has gone, ways that were found before are not put together anew in one turn', () => {
+  const shard = fleet();
+  const answers = new Answers();
+  answers.ask(shard, candidates(1, { foreign: [] }));
+  shard.tell({ type: 'provider-delete', ask: 9, id: 'h5' });
+  const { values } = Object;
+  let mostRead = 0;
+  try {
+    while (!answers.whole.has(1)) {
+      let read = 0;
+      Object.values = (of: object) => {
+        read += 1;
+        return values(of);
+      };
+      answers.slice(shard);
+      mostRead = Math.max(mostRead, read);
+    }
+  } finally {
+    Object.values = values;
+  }
+  assert.equal(hostsIn(answers.whole.get(1)).length, HOSTS - 1);
+  assert.ok(mostRead < 1_000, `${mostRead} ways were read in one turn`);
+});
+
 test('placement, long looks - nor is what has gone answered with where it gives nothing, nor left out where it serves two', () => {
   const shard = fleet();
   const fpga = providerOf('fpga', { parent: 'h3', traits: ['CUSTOM_FPGA'] });

@@ -37,6 +37,8 @@ type Asked = CandidatesRequest & Pick<ApiMessage<'candidates'>, 'foreign'>;
 /** What is found, as it grows. */
 interface Found {
   readonly ways: Candidate[];
+  /** By which providers each serves. */
+  readonly serving: (readonly string[])[];
   /** In which round each came. */
   readonly rounds: number[];
   readonly summaries: Summaries;
@@ -50,7 +52,8 @@ interface Found {
  */
 export function lookForCandidates(state: PlacementState, request: Asked): Looking {
   const landscape = landscapeOf(state, request.foreign);
-  const found: Found = { ways: [], rounds: [], summaries: summariesOf(landscape, request.nested), gone: new Map() };
+  const summaries = summariesOf(landscape, request.nested);
+  const found: Found = { ways: [], serving: [], rounds: [], summaries, gone: new Map() };
   return {
     steps: stepsOf(landscape, request, found),
     gone(id) {
@@ -64,39 +67,30 @@ function* stepsOf(landscape: Landscape, request: Asked, found: Found): Generator
   const fault = unknownName(landscape.state, request);
   if (fault !== null) return fault;
   yield* collect(landscape, request, found);
-  const { ways, rounds, summaries, gone } = found;
-  const stands = gone.size === 0 ? null : (way: Candidate, place: number) => !isGone(way, place, gone);
-  const left = stands === null ? ways : ways.filter(stands);
+  const [requests, rounds] = found.gone.size === 0 ? [found.ways, found.rounds] : standing(found);
   return {
-    ok: {
-      requests: left,
-      summaries: summaries.all,
-      ...(request.foreign === undefined ? {} : { rounds: stands === null ? rounds : roundsOf(ways, rounds, stands) }),
-    },
+    ok: { requests, summaries: found.summaries.all, ...(request.foreign === undefined ? {} : { rounds }) },
   };
 }
 
 /** All providers of a way: one that serves a group without resources gives nothing. */
-function serving({ mappings }: Candidate): string[] {
+function providersOf({ mappings }: Candidate): string[] {
   return Object.values(mappings).flat();
 }
 
-function isGone(way: Candidate, place: number, gone: ReadonlyMap<string, number>): boolean {
-  return serving(way).some((id) => place < (gone.get(id) ?? 0));
-}
-
-/** How many ways of each round are left. */
-function roundsOf(
-  ways: readonly Candidate[],
-  rounds: readonly number[],
-  stands: (way: Candidate, place: number) => boolean,
-): number[] {
+/** The ways of which all providers are still there, and how many came in each round. All are looked at in one turn. */
+function standing({ ways, serving, rounds, gone }: Found): [Candidate[], number[]] {
+  const left: Candidate[] = [];
   let place = 0;
-  return rounds.map((count) => {
-    let left = 0;
-    for (const end = place + count; place < end; place += 1) if (stands(ways[place] as Candidate, place)) left += 1;
-    return left;
+  const counts = rounds.map((count) => {
+    const before = left.length;
+    for (const end = place + count; place < end; place += 1) {
+      const stands = (serving[place] as readonly string[]).every((id) => place >= (gone.get(id) ?? 0));
+      if (stands) left.push(ways[place] as Candidate);
+    }
+    return left.length - before;
   });
+  return [left, counts];
 }
 
 function unknownName(state: PlacementState, { groups, rootRequired, rootForbidden }: CandidatesRequest) {
@@ -114,7 +108,7 @@ function unknownName(state: PlacementState, { groups, rootRequired, rootForbidde
 
 function* collect(landscape: Landscape, request: CandidatesRequest, found: Found): Generator<void, void> {
   const { state, providers } = landscape;
-  const { ways, rounds, summaries, gone } = found;
+  const { ways, serving, rounds, summaries, gone } = found;
   const treesAsked = new Map<CandidateGroup, string>();
   for (const group of request.groups) {
     if (group.inTree === null) continue;
@@ -142,15 +136,17 @@ function* collect(landscape: Landscape, request: CandidatesRequest, found: Found
         continue;
       }
       // It goes on from the providers as they were when the tree was come to.
-      if (serving(way).some((id) => providers.get(id) === undefined)) continue;
+      const ofWay = providersOf(way);
+      if (ofWay.some((id) => providers.get(id) === undefined)) continue;
       if (mayRepeat) {
         // With one that has come again it is another.
-        const key = keyOf(way) + serving(way).map((id) => gone.get(id) ?? '');
+        const key = keyOf(way) + ofWay.map((id) => gone.get(id) ?? '');
         if (known.has(key)) continue;
         known.add(key);
       }
       const ids = Object.keys(way.allocations);
       ways.push(way);
+      serving.push(ofWay);
       entries += ids.length;
       const told = summaries.add(ids);
       if (pace.isDue(EFFORT_OF_WAY + 2 * told)) yield;
