@@ -15,7 +15,7 @@ import { sentOf, type Turned } from '../support/turn.ts';
 const test = suite('placement, long looks');
 
 const HOSTS = 6_000;
-const BETWEEN_MS = 3;
+const BETWEEN_MS = 1;
 type Shard = ReturnType<typeof shardWith>;
 
 const host = (n: number) => providerOf(`h${n}`, { inventories: { VCPU: inventoryOf({ total: 100 }) } });

@@ -2,6 +2,7 @@
 // HTTP, beside what a NATS request and an HTTP handler that returns nothing can do.
 
 import type { PlacementApiMessage } from '../../actors/messages/placement-api.ts';
+import { LOOK_WAKE } from '../../actors/placement/api/looks.ts';
 import { placement } from '../../actors/placement/placement.ts';
 import { connectNats } from '../../runtime/bus/nats.ts';
 import { CellwrightError } from '../../runtime/errors.ts';
@@ -117,6 +118,8 @@ function actorWith(hosts: number, nested: boolean) {
   const tell = (question: object) => {
     asks += 1;
     actor.receive(state, { ask: asks, ...question } as PlacementApiMessage, 'gateway/bench', silentTurn as never);
+    // What takes long is looked for over several turns.
+    while (state.looks.length > 0) actor.receive(state, { type: 'wake', id: LOOK_WAKE }, 'bench', silentTurn as never);
     if (asks % 256 === 0) actor.endTurn?.(state, silentTurn as never);
   };
   for (let n = 0; n < hosts; n += 1) tell({ type: 'put-tree', providers: tree(n, nested) });

@@ -12,9 +12,8 @@ import { lookForProviders } from './find-providers.ts';
 import type { Look } from './looking.ts';
 
 export const LOOK_WAKE = 'look';
-/** Between two slices, ms; where several are in line, whose askers wait for each other too, less. */
-const BETWEEN_MS = 3;
-const BETWEEN_SEVERAL_MS = 1;
+/** Between two slices, ms: what came meanwhile is served. */
+const BETWEEN_MS = 1;
 /** How many of the line take turns: so that of very many the first are answered in time, and not all of them late. */
 const MOST_AT_ONCE = 4;
 /** The most that are in line; more are answered only if that takes one slice, and are asked again otherwise. */
@@ -39,7 +38,7 @@ export function look(state: PlacementState, asked: Asked, from: Address, turn: T
     // What it goes through is let go.
     one.steps.return([]);
   }
-  if (looks.length === 1 && looks[0] === one) wakeForNext(state, turn);
+  if (looks.length === 1 && looks[0] === one) turn.wakeAfter(LOOK_WAKE, BETWEEN_MS);
 
   function* answering(finding: Generator<void, ApiOutcome>): Generator<void, readonly string[]> {
     const outcome = yield* finding;
@@ -55,11 +54,7 @@ export function lookFurther(state: PlacementState, turn: Turn<PlacementRecord>):
   if (one === undefined) return;
   goOn(one, turn);
   if (!isAnswered(one)) looks.splice(MOST_AT_ONCE - 1, 0, one);
-  if (looks.length > 0) wakeForNext(state, turn);
-}
-
-function wakeForNext({ looks }: PlacementState, turn: Turn<PlacementRecord>): void {
-  turn.wakeAfter(LOOK_WAKE, looks.length > 1 ? BETWEEN_SEVERAL_MS : BETWEEN_MS);
+  if (looks.length > 0) turn.wakeAfter(LOOK_WAKE, BETWEEN_MS);
 }
 
 function goOn(one: Look, turn: Turn<PlacementRecord>): void {
