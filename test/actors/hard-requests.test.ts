@@ -12,7 +12,7 @@ import { standing } from '../../actors/scheduler/explaining/standing.ts';
 import { type Survey, surveyOf } from '../../actors/scheduler/explaining/survey.ts';
 import type { Filter } from '../../actors/scheduler/filters/filter.ts';
 import { best } from '../../actors/scheduler/picking.ts';
-import { emptyRankings, shapeOf } from '../../actors/scheduler/ranking/ranking.ts';
+import { emptyRankings, shapeOf, unsearchedOf } from '../../actors/scheduler/ranking/ranking.ts';
 import { requestKey } from '../../actors/scheduler/request.ts';
 import { scheduler } from '../../actors/scheduler/scheduler.ts';
 import type { Work } from '../../actors/scheduler/state.ts';
@@ -122,6 +122,26 @@ test('hard requests - shapes of which there is no room to keep all are not searc
     for (const name of ['x', 'y', 'z']) searched = shapeOf({ rankings, view }, { spec: spec(name) }).searched.looks;
   }
   assert.ok(searched > 1_000_000, `${searched} looks are on account of what is made anew`);
+});
+
+test('hard requests - a shape that is let go is held by nothing that is still to be searched, whoever is searched before it', () => {
+  const { view } = rig(hardHosts(200)).on.state;
+  const rankings = emptyRankings(DEFAULT_WEIGHERS, 's', { maxShapes: 2 });
+  const fleet = { rankings, view };
+  const [first, ...others] = HARD.groups;
+  assert.ok(first);
+  const of = (name: string) => shapeOf(fleet, { spec: { ...HARD, groups: [{ ...first, name }, ...others] } });
+  const busy = of('busy');
+  for (const name of ['v', 'w', 'x', 'y', 'z']) {
+    of(name);
+    of('busy');
+    // The next to be searched is the busy one each time.
+    for (const next of unsearchedOf(rankings)) {
+      assert.is(next, busy);
+      break;
+    }
+    assert.is(rankings.unsearched.size, rankings.shapes.size);
+  }
 });
 
 test('hard requests - a filter that says the same word refuses, and nobody waits for a search', () => {

@@ -50,7 +50,7 @@ export interface Rankings {
   /** Whether each shape has a census of what refuses hosts. */
   readonly countsRefusals: boolean;
   readonly shapes: Map<string, Shape>;
-  /** All of those that have hosts to be searched to the end, and perhaps others. */
+  /** All of those that have hosts to be searched to the end, and perhaps others that are kept. */
   readonly unsearched: Set<Shape>;
   /** How many hosts these rank, with those that have gone since that was counted, and how many were added since. */
   taken: number;
@@ -284,6 +284,7 @@ export function noteGrown(rankings: Rankings, request: Request, shape: Shape): v
 /** Keeps a new ranking, and lets go of those that were used longest ago where there are too many, or too large ones. */
 function keep(rankings: Rankings, key: string, shape: Shape): void {
   const { shapes, maxShapes, maxRankedHosts } = rankings;
+  if (shapes.get(key) !== shape) drop(rankings, key);
   putLast(rankings, key, shape);
   if (shape.unsearched.size > 0) rankings.unsearched.add(shape);
   rankings.taken += takenBy(shape);
@@ -291,15 +292,23 @@ function keep(rankings: Rankings, key: string, shape: Shape): void {
   if (rankings.taken > maxRankedHosts || rankings.addedUncounted >= COUNTED_AFTER) countTaken(rankings);
   for (const [oldest, one] of shapes) {
     if (shapes.size === 1 || (shapes.size <= maxShapes && rankings.taken <= maxRankedHosts)) return;
-    shapes.delete(oldest);
+    drop(rankings, oldest);
     rankings.taken -= takenBy(one);
   }
 }
 
-/** Those that are kept of which hosts are still to be searched to the end. */
-export function* unsearchedOf({ shapes, unsearched }: Rankings): Iterable<Shape> {
+/** Nothing else may hold it: it is counted no more among what all shapes take. */
+function drop({ shapes, unsearched }: Pick<Rankings, 'shapes' | 'unsearched'>, key: string): void {
+  const shape = shapes.get(key);
+  if (shape === undefined) return;
+  shapes.delete(key);
+  unsearched.delete(shape);
+}
+
+/** Those of which hosts are still to be searched to the end. */
+export function* unsearchedOf({ unsearched }: Rankings): Iterable<Shape> {
   for (const shape of unsearched) {
-    if (shape.unsearched.size > 0 && shapes.get(shape.key) === shape) yield shape;
+    if (shape.unsearched.size > 0) yield shape;
     else unsearched.delete(shape);
   }
 }
@@ -323,6 +332,7 @@ function slotsOf(rankings: Rankings, view: View): Slots {
   if (rankings.slots?.isOf(view) !== true) {
     rankings.slots = new Slots(rankings.salt, view);
     rankings.shapes.clear();
+    rankings.unsearched.clear();
     rankings.shapeUsedLast = null;
     rankings.forming.clear();
     rankings.families.clear();
@@ -361,8 +371,8 @@ function familyOf({ rankings, view }: Fleet, asked: AskedOf, isWanted: boolean):
 }
 
 /** The first was ranked by itself, and is to be one of them from now on. */
-function dropReplaced({ shapes }: Rankings, family: Family): void {
-  if (family.replaces !== null) shapes.delete(family.replaces);
+function dropReplaced(rankings: Rankings, family: Family): void {
+  if (family.replaces !== null) drop(rankings, family.replaces);
   family.replaces = null;
 }
 
@@ -370,15 +380,15 @@ function dropReplaced({ shapes }: Rankings, family: Family): void {
  * Whether there is room for one more family: that of one goes that was not used for as many choices as there are hosts, for
  * to look at all of them for a family takes as long as some thousand choices.
  */
-function makesRoom({ families, shapes, forming, choices }: Rankings, { hosts }: View): boolean {
+function makesRoom(rankings: Rankings, { hosts }: View): boolean {
+  const { families, shapes, forming, choices } = rankings;
   const most = Math.max(1, Math.min(MAX_FAMILIES, MAX_FAMILY_HOSTS / Math.max(1, hosts.size)));
   for (const [key, family] of families) {
     if (families.size < most) return true;
     if (choices - family.usedAt < hosts.size) return false;
     families.delete(key);
-    for (const some of [shapes, forming]) {
-      for (const [ofShape, { member }] of some) if (member?.known === family) some.delete(ofShape);
-    }
+    for (const [ofShape, { member }] of shapes) if (member?.known === family) drop(rankings, ofShape);
+    for (const [ofShape, { member }] of forming) if (member?.known === family) forming.delete(ofShape);
   }
   return true;
 }
