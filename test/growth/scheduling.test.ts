@@ -178,6 +178,14 @@ test('growth - each turn of a loop is a step', () => {
   assert.is(stepsUpTo(1_010) - stepsUpTo(10), 1_000);
 });
 
+test('growth - so is each call of a function, however often it ran before', () => {
+  const numbers = Array.from({ length: 1_000 }, (_, number) => number);
+  const isEven = (number: number) => number % 2 === 0;
+  const evenOnes = () => numbers.filter(isEven);
+  for (let times = 0; times < 1_000; times += 1) evenOnes();
+  assert.ok(stepsOf(evenOnes) >= 1_000);
+});
+
 for (const { thing, check } of checks) test(`growth, scheduling - of ${thing}`, check);
 
 test.run();

@@ -22,7 +22,8 @@ export interface Growth<Thing extends string, World> {
 export function checksOfGrowth<Thing extends string, World>({ things, make, messages }: Growth<Thing, World>) {
   const names = Object.keys(things) as Thing[];
   const few = Object.fromEntries(names.map((name) => [name, things[name][0]])) as Record<Thing, number>;
-  let number = 0;
+  /** With as many digits at the end: a longer name takes more steps. */
+  let number = 1_000;
 
   function stepsIn(world: World): ReadonlyMap<string, number> {
     const steps = new Map<string, number>();

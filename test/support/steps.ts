@@ -3,6 +3,7 @@
 // message, counts as nothing.
 
 import { Session } from 'node:inspector';
+import { setFlagsFromString } from 'node:v8';
 
 interface Script {
   readonly url: string;
@@ -15,6 +16,8 @@ interface Script {
 /** Those that read a packed message byte by byte: how long it is depends on what was said before. */
 const READERS = new Set(['faultIn', 'opens']);
 
+// Calls of a function are counted only as long as it is not optimized, which depends on how often it ran before.
+for (const flag of ['--no-opt', '--no-maglev']) setFlagsFromString(flag);
 const session = new Session();
 session.connect();
 session.post('Profiler.enable');
