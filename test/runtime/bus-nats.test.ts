@@ -25,6 +25,7 @@ import { type NatsServer, startNatsServer } from '../../runtime/nats-server/serv
 import { startNode } from '../../runtime/node.ts';
 import { subjectsOf } from '../../runtime/subjects.ts';
 import { systemClock } from '../../runtime/system-clock.ts';
+import { within } from '../../runtime/within.ts';
 import { hostsUp, quickDriver } from '../e2e/system.ts';
 import { bytes, EMPTY, greeter, settled, textOf, withServer } from '../support/bus.ts';
 import { startTestServer } from '../support/nats-server.ts';
@@ -414,8 +415,11 @@ test('bus NATS - a server that was silent and answers again is waited for anew',
   const server = await startNatsServer({ jetstream: false });
   const closeTimeoutMs = 300;
   const bus = await connectNats({ servers: server.url, name: 'test', closeTimeoutMs, onError() {} });
+  const other = await connectNats({ servers: server.url, name: 'other', onError() {} });
   const waitsFor = async (service: Service) => {
     process.kill(server.pid, 'SIGSTOP');
+    // It may answer for a moment yet.
+    while (await within(100, other.flush(), systemClock())) {}
     const from = performance.now();
     await service.stop();
     return performance.now() - from;
@@ -430,7 +434,7 @@ test('bus NATS - a server that was silent and answers again is waited for anew',
     }
   } finally {
     process.kill(server.pid, 'SIGCONT');
-    await bus.close();
+    await Promise.all([bus.close(), other.close()]);
     await server.stop();
   }
 });

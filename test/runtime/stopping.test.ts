@@ -9,6 +9,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { lentBus } from '../../runtime/bus/lent.ts';
 import { memoryServer } from '../../runtime/bus/memory.ts';
+import { silenceOf } from '../../runtime/bus/silence.ts';
 import type { Driver } from '../../runtime/drivers/driver.ts';
 import { type Journals, noSnapshots } from '../../runtime/journal/journal.ts';
 import { startNatsServer } from '../../runtime/nats-server/server.ts';
@@ -214,6 +215,35 @@ test('stopping - a server that hangs while the start takes a lease or opens a jo
     await server.stop();
     await rm(dataDir, { recursive: true, force: true });
   }
+});
+
+test('stopping - the server is asked whether it is there until the node has stopped, and no answer is waited for then', async () => {
+  const clock = virtualClock();
+  const asked: { resolve(): void; reject(): void }[] = [];
+  const flush = () => new Promise<void>((resolve, reject) => void asked.push({ resolve, reject }));
+  const begun = async (silence: ReturnType<typeof silenceOf>) => {
+    let hasBegun = false;
+    void silence.begun.then(() => (hasBegun = true));
+    await new Promise(setImmediate);
+    return hasBegun;
+  };
+
+  const stopped = silenceOf({ flush }, clock, 5_000);
+  asked[0]?.resolve();
+  await new Promise(setImmediate);
+  clock.runUntilIdle({ untilMs: clock.now() + 500 });
+  assert.is(asked.length, 2);
+  stopped.end();
+  assert.is(clock.pending, 0);
+  assert.is(await begun(stopped), false);
+
+  const hung = silenceOf({ flush }, clock, 5_000);
+  clock.runUntilIdle({ untilMs: clock.now() + 5_000 });
+  assert.equal([await begun(hung), clock.pending], [true, 0]);
+
+  const closed = silenceOf({ flush }, clock, 5_000);
+  asked.at(-1)?.reject();
+  assert.equal([await begun(closed), clock.pending], [true, 0]);
 });
 
 test.run();
