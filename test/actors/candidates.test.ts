@@ -11,6 +11,7 @@ import { placement } from '../../actors/placement/placement.ts';
 import { atOnce } from '../../actors/snapshot.ts';
 import { seededRandom } from '../../runtime/random.ts';
 import { checkOfProtocol } from '../../runtime/schemas.ts';
+import { candidateGroup, candidatesFor } from '../support/placement-desk.ts';
 import { bench } from '../support/turn.ts';
 
 const test = suite('placement - candidates');
@@ -48,32 +49,15 @@ function shardOf(parts: readonly Part[]) {
   return one.state;
 }
 
-const group = (suffix: string, resources: Record<string, number>, more: Partial<CandidateGroup> = {}) => ({
-  suffix,
-  resources,
-  required: [],
-  forbidden: [],
-  memberOf: [],
-  notMemberOf: [],
-  inTree: null,
-  ...more,
-});
+const group = (suffix: string, resources: Record<string, number>, more: Partial<CandidateGroup> = {}) =>
+  candidateGroup({ suffix, resources, ...more });
 
 function find(
   state: ReturnType<typeof shardOf>,
   groups: CandidateGroup[],
   more: Partial<CandidatesRequest> = {},
 ): Candidates {
-  const request: CandidatesRequest = {
-    groups,
-    groupPolicy: null,
-    rootRequired: [],
-    rootForbidden: [],
-    sameSubtree: [],
-    limit: null,
-    nested: true,
-    ...more,
-  };
+  const request = candidatesFor(groups, more);
   const text = atOnce(partsOf(atOnce(lookForCandidates(state, request).steps)));
   const outcome = JSON.parse(text.join('')) as ApiOutcome;
   assert.ok('ok' in outcome, JSON.stringify(outcome));

@@ -3,13 +3,23 @@
 
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import type { ApiOutcome, PlacementApiMessage } from '../../actors/messages/placement-api.ts';
+import type { ApiMessage, ApiOutcome, PlacementApiMessage } from '../../actors/messages/placement-api.ts';
 import { partsOf } from '../../actors/placement/api/answer.ts';
 import type { Candidates } from '../../actors/placement/api/candidates/find.ts';
 import type { ProviderSummary } from '../../actors/placement/api/reads.ts';
 import { atOnce } from '../../actors/snapshot.ts';
 import { seededRandom } from '../../runtime/random.ts';
-import { actor, claimOf, inventoryOf, providerOf, put, refusalIn, shardWith } from '../support/placement-desk.ts';
+import {
+  actor,
+  candidateGroup,
+  candidatesFor,
+  claimOf,
+  inventoryOf,
+  providerOf,
+  put,
+  refusalIn,
+  shardWith,
+} from '../support/placement-desk.ts';
 import { sentOf, type Turned } from '../support/turn.ts';
 
 const test = suite('placement, long looks');
@@ -29,26 +39,10 @@ function fleet(hosts = HOSTS): Shard {
   return shard;
 }
 
-const group = (told: object = {}) => ({
-  suffix: '',
-  resources: { VCPU: 1 },
-  required: [],
-  forbidden: [],
-  memberOf: [],
-  notMemberOf: [],
-  inTree: null,
-  ...told,
-});
-const candidates = (ask: number, told: object = {}) => ({
+const candidates = (ask: number, told: Partial<ApiMessage<'candidates'>> = {}) => ({
   type: 'candidates',
   ask,
-  groups: [group()],
-  groupPolicy: null,
-  rootRequired: [],
-  rootForbidden: [],
-  sameSubtree: [],
-  limit: null,
-  nested: true,
+  ...candidatesFor([candidateGroup()]),
   ...told,
 });
 const listing = (ask: number, told: object = {}) => ({
@@ -126,7 +120,7 @@ test('placement, long looks - all candidates and all providers are found in slic
   });
   const questions: [object, number][] = [
     [candidates(1), 10],
-    [candidates(2, { groups: [group({ resources: { VCPU: 101 } })], limit: 5 }), 3],
+    [candidates(2, { groups: [candidateGroup({ resources: { VCPU: 101 } })], limit: 5 }), 3],
     [listing(3), 3],
     [listing(4, { resources: { VCPU: 101 } }), 3],
   ];
@@ -227,13 +221,13 @@ test('placement, long looks - nor is what has gone answered with where it gives 
   const fpga = providerOf('fpga', { parent: 'h3', traits: ['CUSTOM_FPGA'] });
   shard.tell(put([host(3), fpga]));
   const answers = new Answers();
-  answers.ask(shard, candidates(1, { groups: [group(), group({ suffix: '_1' })] }));
+  answers.ask(shard, candidates(1, { groups: [candidateGroup(), candidateGroup({ suffix: '_1' })] }));
   shard.tell({ type: 'provider-delete', ask: 9, id: 'h5' });
   shard.tell(put([host(5)]));
   answers.until(shard, 1);
   assert.equal(hostsIn(answers.whole.get(1)), [...all.filter((id) => id !== 'h5'), 'h5']);
-  const withTrait = group({ suffix: '_f', resources: {}, required: [['CUSTOM_FPGA']] });
-  answers.ask(shard, candidates(2, { groups: [group(), withTrait] }));
+  const withTrait = candidateGroup({ suffix: '_f', resources: {}, required: [['CUSTOM_FPGA']] });
+  answers.ask(shard, candidates(2, { groups: [candidateGroup(), withTrait] }));
   shard.tell({ type: 'provider-delete', ask: 9, id: 'fpga' });
   answers.until(shard, 2);
   assert.equal((answers.whole.get(2) as Candidates).requests, []);
@@ -252,7 +246,7 @@ test('placement, long looks - nor is what has gone answered with where one tree 
 
 test('placement, long looks - nor with what was just come to, nor with it as it was, where it has gone and come again', () => {
   const required = [['CUSTOM_RARE']];
-  for (const question of [listing(1, { required }), candidates(1, { groups: [group({ required })] })]) {
+  for (const question of [listing(1, { required }), candidates(1, { groups: [candidateGroup({ required })] })]) {
     const shard = fleet(2_100);
     const some = all.slice(1_900, 2_100);
     for (const id of some) shard.tell(put([providerOf(id, { ...host(0), id, name: id, traits: ['CUSTOM_RARE'] })]));
@@ -274,7 +268,7 @@ test('placement, long looks - how many ways came in each round is told of those 
   const shard = fleet();
   for (const id of ['h1', 'h2']) shard.tell(put([providerOf(id), ...devices(id)]));
   const answers = new Answers();
-  const gpus = { groups: [group({ resources: { PGPU: 1 } })], foreign: [] };
+  const gpus = { groups: [candidateGroup({ resources: { PGPU: 1 } })], foreign: [] };
   answers.ask(shard, candidates(1, gpus));
   shard.tell({ type: 'provider-delete', ask: 9, id: 'h1-0' });
   answers.until(shard, 1);
@@ -306,7 +300,9 @@ test('placement, long looks - whatever changes meanwhile, all that stays is foun
     const { providers, looks } = shard.state;
     const changed = new Set<string>();
     const some = () => `h${random.integer(0, 4_200)}`;
-    const ways = candidates(1, { groups: one([group()], [group(), group({ suffix: '_1' })]) });
+    const ways = candidates(1, {
+      groups: one([candidateGroup()], [candidateGroup(), candidateGroup({ suffix: '_1' })]),
+    });
     const answers = new Answers();
     answers.ask(shard, seed % 2 === 0 ? ways : listing(1));
     for (let slices = 0; slices < 1_000 && !answers.whole.has(1); slices += 1) {

@@ -4,7 +4,17 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { ApiOutcome, CandidateGroup, PlacementApiMessage } from '../../actors/messages/placement-api.ts';
 import type { Candidates } from '../../actors/placement/api/candidates/find.ts';
-import { actor, claimOf, inventoryOf, providerOf, put, refusalIn, shardWith } from '../support/placement-desk.ts';
+import {
+  actor,
+  candidateGroup,
+  candidatesFor,
+  claimOf,
+  inventoryOf,
+  providerOf,
+  put,
+  refusalIn,
+  shardWith,
+} from '../support/placement-desk.ts';
 import { sentOf } from '../support/turn.ts';
 
 const test = suite('placement, looks');
@@ -65,24 +75,7 @@ function looksAt(map: ReadonlyMap<string, unknown>, work: () => void): number {
 
 const candidates = (told: Partial<CandidateGroup> = {}, limit = 2) => ({
   type: 'candidates',
-  groups: [
-    {
-      suffix: '',
-      resources: { VCPU: 1 },
-      required: [],
-      forbidden: [],
-      memberOf: [],
-      notMemberOf: [],
-      inTree: null,
-      ...told,
-    },
-  ],
-  groupPolicy: null,
-  rootRequired: [],
-  rootForbidden: [],
-  sameSubtree: [],
-  limit,
-  nested: true,
+  ...candidatesFor([candidateGroup(told)], { limit }),
 });
 
 function hostsIn(found: unknown): string[] {

@@ -3,9 +3,19 @@
 
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import type { PlacementApiMessage } from '../../actors/messages/placement-api.ts';
+import type { CandidateGroup, PlacementApiMessage } from '../../actors/messages/placement-api.ts';
 import { checksOfGrowth } from '../support/growth.ts';
-import { actor, claimOf, inventoryOf, providerOf, put, refusalIn, release } from '../support/placement-desk.ts';
+import {
+  actor,
+  candidateGroup,
+  candidatesFor,
+  claimOf,
+  inventoryOf,
+  providerOf,
+  put,
+  refusalIn,
+  release,
+} from '../support/placement-desk.ts';
 import { bench, sentOf } from '../support/turn.ts';
 
 const test = suite('growth, placement');
@@ -94,15 +104,9 @@ function make(counts: Counts) {
 }
 
 const NO_CONDITIONS = { memberOf: [], notMemberOf: [], required: [], forbidden: [], resources: {} };
-const candidatesOf = (told: object, limit = 2) => ({
+const candidatesOf = (told: Partial<CandidateGroup>, limit = 2) => ({
   type: 'candidates',
-  groups: [{ ...NO_CONDITIONS, suffix: '', resources: { VCPU: 1 }, inTree: null, ...told }],
-  groupPolicy: null,
-  rootRequired: [],
-  rootForbidden: [],
-  sameSubtree: [],
-  limit,
-  nested: true,
+  ...candidatesFor([candidateGroup(told)], { limit }),
 });
 
 const checks = checksOfGrowth({

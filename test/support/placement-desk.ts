@@ -11,6 +11,7 @@ import type {
   Refusal,
   Release,
 } from '../../actors/messages/placement.ts';
+import type { CandidateGroup, CandidatesRequest } from '../../actors/messages/placement-api.ts';
 import { placement } from '../../actors/placement/placement.ts';
 import { bench, sentOf, type Turned } from './turn.ts';
 
@@ -51,6 +52,18 @@ export const release = (consumer: string, told: Partial<Release> = {}): Release 
   deleted: false,
   ...told,
 });
+
+/** A group of a question for candidates: 1 VCPU of any provider. */
+export function candidateGroup(told: Partial<CandidateGroup> = {}): CandidateGroup {
+  const anywhere = { required: [], forbidden: [], memberOf: [], notMemberOf: [], inTree: null };
+  return { suffix: '', resources: { VCPU: 1 }, ...anywhere, ...told };
+}
+
+/** A question for all candidates. */
+export function candidatesFor(groups: CandidateGroup[], told: Partial<CandidatesRequest> = {}): CandidatesRequest {
+  const ofRoots = { rootRequired: [], rootForbidden: [], sameSubtree: [] };
+  return { groups, groupPolicy: null, ...ofRoots, limit: null, nested: true, ...told };
+}
 
 /** A shard with the trees that are given. */
 export function shardWith(...trees: ProviderSpec[][]) {
