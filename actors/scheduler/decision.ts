@@ -23,7 +23,8 @@ import { firstOfGroup, type Picked } from './grouping.ts';
 import { type Ranked, rankedOf } from './picking.ts';
 import { mostRefusingFirst } from './ranking/census.ts';
 import { type Fleet, lateFiltersOf, shapeOf } from './ranking/ranking.ts';
-import type { Shape, Weighed } from './ranking/shape.ts';
+import type { Shape } from './ranking/shape.ts';
+import type { Weighed } from './ranking/weighings.ts';
 import type { Request } from './request.ts';
 import { hasMembers, membersOn, rootsOf } from './view/groups-view.ts';
 import { silentAmong } from './view/silence.ts';
@@ -119,7 +120,7 @@ function refusedByGroup({ groups }: View, spec: RequestSpec, shape: Shape) {
   const refused =
     group.policy === 'affinity'
       ? current.size - rootsOf(groups, group.id).filter((root) => current.has(root)).length
-      : shape.fullFor(group.id, membersAllowedAtMost(spec));
+      : shape.first.fullFor(group.id, membersAllowedAtMost(spec));
   return refused === 0 ? [] : [{ code: `group-${group.policy}`, hosts: refused }];
 }
 

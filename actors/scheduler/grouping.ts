@@ -10,7 +10,7 @@ import { mayHoldAll, roomForAll, roomTogether } from './explaining/room-together
 import { fullByRule, groupAllows } from './group-rules.ts';
 import { best, bestOfAll, byChance, type Ranked, rankedAmong, rankedOf } from './picking.ts';
 import { type Fleet, shapeOf } from './ranking/ranking.ts';
-import type { Weighed } from './ranking/shape.ts';
+import type { Weighed } from './ranking/weighings.ts';
 import type { Request } from './request.ts';
 import { firstFew, type SoftHomes, softHomes } from './soft-homes.ts';
 import { hasMembers, membersOn, rootsOf } from './view/groups-view.ts';

@@ -6,12 +6,14 @@ import { effort, spend } from '../fitting/effort.ts';
 import { fit } from '../fitting/fit.ts';
 import { fnv1a, scattered } from '../routing.ts';
 import { refusedBy } from './filters/filter.ts';
+import type { Choice } from './ranking/first-in-rank.ts';
 import { before } from './ranking/heap.ts';
 import { lookAgainFor } from './ranking/judging.ts';
 import { type Fleet, lateFiltersOf, shapeOf } from './ranking/ranking.ts';
 import type { Several } from './ranking/several.ts';
-import type { Choice, Shape, Weighed } from './ranking/shape.ts';
+import type { Shape } from './ranking/shape.ts';
 import { HEARINGS, type Hearing } from './ranking/stands.ts';
+import type { Weighed } from './ranking/weighings.ts';
 import type { Request } from './request.ts';
 import type { FullBy } from './view/groups-view.ts';
 import { isShardSilent, SILENCE, type Silence } from './view/silence.ts';
@@ -67,9 +69,9 @@ export function best(
     }
     const choice: Choice = { hearings: [hearing], cells, avoids, several, full };
     if (rankings.pickAmong === Number.POSITIVE_INFINITY) {
-      return shape.anyOf(choice, accept, drawer(`${rankings.salt} ${seed}`));
+      return shape.first.anyOf(choice, accept, drawer(`${rankings.salt} ${seed}`));
     }
-    return byChance(shape.bestOf(choice, rankings.pickAmong, accept), rankings.salt, seed);
+    return byChance(shape.first.bestOf(choice, rankings.pickAmong, accept), rankings.salt, seed);
   };
   const pick = (silence: Silence) =>
     pickIn(silence, true) ?? (preferCells === undefined ? undefined : pickIn(silence, false));
@@ -116,7 +118,7 @@ export function bestOfAll(
   const bestBy = (isPreferred: boolean | undefined, count: number) => {
     const part = partOfFleet(fleet, request, silence, isPreferred);
     const { cells, avoids } = part;
-    if (named === null) return shape.bestOf({ hearings, cells, avoids, full }, count, accept);
+    if (named === null) return shape.first.bestOf({ hearings, cells, avoids, full }, count, accept);
     const isThere: Accept = (one) =>
       isInCells(part, one.cell) && hearings.includes(hearingOf(view, one.root)) && accept(one);
     return among(shape, named, isThere).slice(0, count);
@@ -169,7 +171,7 @@ export function bestOfCell(
   const named = namedBy(request);
   const found =
     named === null
-      ? shape.bestOf({ hearings: [part.hearing], cells: [part.cell], full }, most, accept)
+      ? shape.first.bestOf({ hearings: [part.hearing], cells: [part.cell], full }, most, accept)
       : among(shape, named, (one) => isInPart(view, part, one) && accept(one)).slice(0, most);
   const endOfLooks = effort.looks + MAX_LOOKS_TO_FIT;
   const fitted: Ranked[] = [];

@@ -53,5 +53,5 @@ export const OF_ROOM: ReadonlySet<string> = new Set([
 
 /** Whether others may be all that is in the way: on hosts that they have filled, or that fit but are too few. */
 function mayLackRoomOnly(shape: Shape): boolean {
-  return shape.fits > 0 || shape.reasons().some(({ code }) => OF_ROOM.has(code));
+  return shape.fits > 0 || shape.refusals.reasons().some(({ code }) => OF_ROOM.has(code));
 }

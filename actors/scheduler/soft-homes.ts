@@ -4,7 +4,7 @@ import { isSoft } from '../placement/groups.ts';
 import { acceptedAmong, type Ranked, rankedOf } from './picking.ts';
 import { before } from './ranking/heap.ts';
 import { type Fleet, shapeOf } from './ranking/ranking.ts';
-import type { Weighed } from './ranking/shape.ts';
+import type { Weighed } from './ranking/weighings.ts';
 import type { Request } from './request.ts';
 import { membersOn, rootsOf, toldOn } from './view/groups-view.ts';
 import { isShardSilent, SILENCE, silenceOf } from './view/silence.ts';

@@ -57,10 +57,10 @@ const toldOf = (rankings: Rankings, view: View, spec: RequestSpec) => {
   const shape = shapeOf({ rankings, view }, { spec });
   const ranked = bestOfAll({ rankings, view }, { spec }, 1_000);
   return {
-    size: [shape.current.size, shape.refused],
+    size: [shape.current.size, shape.refusals.hosts],
     ranked: ranked.map(({ root, cell, host, weight }) => [root, cell, host, weight]),
     roots: [...shape.current.keys()].sort(),
-    counted: shape.counted({ lacksMore: () => false, isKept: false }),
+    counted: shape.refusals.counted({ lacksMore: () => false, isKept: false }),
   };
 };
 
@@ -218,10 +218,10 @@ test('families - of few sizes and of many each ranks hosts as a look at each doe
         ];
       });
       assert.equal(one, other, `seed ${seed}, round ${round}`);
-      const { member, refused } = shapeOf({ rankings: some, view }, { spec });
+      const { member, refusals } = shapeOf({ rankings: some, view }, { spec });
       if (member === null) continue;
-      if (refused === 0) allServed += 1;
-      if (refused > 10) someRefused += 1;
+      if (refusals.hosts === 0) allServed += 1;
+      if (refusals.hosts > 10) someRefused += 1;
       for (const { boxes } of member.known.hosts.placesOf('heard')) if (boxes.root?.division != null) divided += 1;
     }
     if (options.maxShapes === 5) assert.is(Math.max(some.shapes.size, none.shapes.size), Math.min(sizes, 5));
@@ -238,9 +238,9 @@ test('families - a host that was full for a while stands with the others again',
   const use = (n: number, generation: number, used: number) =>
     learnUsage(view, { id: `p-h${n}`, generation, used: { VCPU: used } });
   use(0, 10, 9);
-  assert.equal([shape().fits, shape().refused], [59, 1]);
+  assert.equal([shape().fits, shape().refusals.hosts], [59, 1]);
   for (let n = 0; n < 20; n += 1) use(n, 11, 1);
-  assert.equal([shape().fits, shape().refused], [60, 0]);
+  assert.equal([shape().fits, shape().refusals.hosts], [60, 0]);
 });
 
 test('families - what time alone changes is weighed anew, and what a host that changed was asked is asked again', () => {
@@ -262,7 +262,7 @@ test('families - what time alone changes is weighed anew, and what a host that c
   }
   const asked: string[] = [];
   const lacksMore = (root: string) => asked.push(root) > 0;
-  const count = () => shapeOf({ rankings, view }, { spec: specOf(99) }).counted({ lacksMore, isKept: true });
+  const count = () => shapeOf({ rankings, view }, { spec: specOf(99) }).refusals.counted({ lacksMore, isKept: true });
   const nearest = count()[0]?.nearest?.root as string;
   count();
   assert.equal(asked, [nearest]);
@@ -332,7 +332,7 @@ test('families - of a host that is overcommitted no more can be had than nothing
   learnHost(view, 'c1', { host: 'h1', provider: 'p1', state: 'up' });
   const rankings = emptyRankings(DEFAULT_WEIGHERS, 's');
   const told = [2, 3, 5].map((amount) => {
-    const [count] = shapeOf({ rankings, view }, { spec: specOf(amount) }).counted({
+    const [count] = shapeOf({ rankings, view }, { spec: specOf(amount) }).refusals.counted({
       lacksMore: () => false,
       isKept: false,
     });
@@ -394,7 +394,7 @@ test('families - what is said of a filter that failed is of a host that it faile
   const rankings = emptyRankings(DEFAULT_WEIGHERS, 's', { filters: [filter] });
   const messages = (amount: number) =>
     shapeOf({ rankings, view }, { spec: specOf(amount) })
-      .counted({ lacksMore: () => false, isKept: false })
+      .refusals.counted({ lacksMore: () => false, isKept: false })
       .map(({ message = '' }) => /broken by \w+/.exec(message)?.[0]);
   assert.equal([messages(1), messages(2)], [['broken by h2'], ['broken by h2']]);
   failing = 'h1';
@@ -458,7 +458,7 @@ test('families - of very many those are kept that are used, and the members of o
   assert.ok(again, 'once there is a family again its old members are of it');
   const member = shapeOf({ rankings, view }, { spec: specOfFamily(1, 2) });
   assert.is(member.member?.known, again);
-  assert.equal([member.fits, member.refused, member.fitsIn('c2')], [7, 1, 1]);
+  assert.equal([member.fits, member.refusals.hosts, member.fitsIn('c2')], [7, 1, 1]);
   learnHost(view, 'c1', { host: 'h4', provider: 'p-h4', state: 'down' });
   for (const family of [0, 1, 199]) {
     assert.is(shapeOf({ rankings, view }, { spec: specOfFamily(family, 2) }).current.size, 6);

@@ -151,7 +151,7 @@ test('hard requests - a filter that says the same word refuses, and nobody waits
     { rankings: emptyRankings(DEFAULT_WEIGHERS, 's', { filters: [filter] }), view },
     { spec: HARD },
   );
-  assert.equal([shape.refused, shape.unsearched.size], [3, 0]);
+  assert.equal([shape.refusals.hosts, shape.unsearched.size], [3, 0]);
 });
 
 test('hard requests - one that waits is served when the host that fits has been searched', () => {

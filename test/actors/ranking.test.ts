@@ -11,8 +11,8 @@ import { instanceLimit } from '../../actors/scheduler/filters/limits.ts';
 import { best, bestOfAll, bestOfCell, rankedAmong } from '../../actors/scheduler/picking.ts';
 import { allFiltersFor, judge } from '../../actors/scheduler/ranking/judging.ts';
 import { emptyRankings, type Rankings, shapeOf, statsMatter } from '../../actors/scheduler/ranking/ranking.ts';
-import type { Weighed } from '../../actors/scheduler/ranking/shape.ts';
 import { HEARINGS } from '../../actors/scheduler/ranking/stands.ts';
+import type { Weighed } from '../../actors/scheduler/ranking/weighings.ts';
 import type { Request } from '../../actors/scheduler/request.ts';
 import { endPromise } from '../../actors/scheduler/view/promises.ts';
 import { isShardSilent, noteCell, noteShard, SILENCE } from '../../actors/scheduler/view/silence.ts';
@@ -451,7 +451,7 @@ test('ranking - where nobody asks what refuses hosts, it is not found out, and t
     const rankings = emptyRankings(DEFAULT_WEIGHERS, 's', { countsRefusals });
     const ranked = bestOfAll({ rankings, view }, { spec: specOf(4) }, 9);
     const [shape] = rankings.shapes.values();
-    return { refused: shape?.refused, ranked: ranked.map(({ root, weight }) => [root, weight]) };
+    return { refused: shape?.refusals.hosts, ranked: ranked.map(({ root, weight }) => [root, weight]) };
   });
   assert.equal(
     picked.map(({ refused }) => refused),

@@ -119,7 +119,7 @@ test('tally - what is put right by hosts that changed is what a count of all say
       assert.equal(figures, figuresOf(counted, cells), `seed ${seed}, round ${round}`);
       const { others, refused } = shape.member.known.hosts;
       assert.is(figures.fits + figures.refused + others.size + refused.refused, view.hosts.size);
-      assert.is(shape.fits + shape.refused, view.hosts.size);
+      assert.is(shape.fits + shape.refusals.hosts, view.hosts.size);
       if (told.looks === looks) kept += 1;
       else sought += 1;
       for (const { reason } of figures.refusing) {
@@ -147,7 +147,7 @@ test('tally - it takes as many looks as hosts have changed, however many there a
         assert.ok(shape(3).current.size > 0);
       }
       assert.ok(shape(4).current.size > 0);
-      assert.ok(shape(4).refused > 0);
+      assert.ok(shape(4).refusals.hosts > 0);
       assert.ok(shape(4).fitsIn('c1') > 0);
       const since = (shape(4).tallied() as Tally).looks - looks;
       assert.ok(since <= 20 * round, `${since} looks at ${10 * round} hosts of ${hosts} that changed`);

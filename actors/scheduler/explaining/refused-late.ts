@@ -66,7 +66,7 @@ export function refusedLate(fleet: Fleet, request: Request, count: number): Refu
   /** Cells whose hosts must be asked each. */
   const open = new Set<string>();
   for (const cell of shape.cells()) {
-    const [one] = shape.bestOf({ hearings: HEARINGS, cells: [cell] }, 1, ({ root }) => !isNamed.has(root));
+    const [one] = shape.first.bestOf({ hearings: HEARINGS, cells: [cell] }, 1, ({ root }) => !isNamed.has(root));
     if (one === undefined) continue;
     const { root } = one;
     const namedHere = namedIn.get(cell) ?? [];

@@ -71,7 +71,7 @@ export function mayHoldAll(fleet: Fleet, request: Request, count: number): Sever
   };
   const shape = isTold ? shapeToldByNumbers(fleet, request) : shapeOf(fleet, request);
   const { size } = shape;
-  const several = shape.severalOf(count, isAsMany, isTold);
+  const several = shape.first.severalOf(count, isAsMany, isTold);
   if (shape.size > size) noteGrown(rankings, request, shape);
   return several;
 }

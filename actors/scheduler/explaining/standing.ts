@@ -59,7 +59,7 @@ export function standing(fleet: Fleet, request: Request, count: number): Standin
 export function refusedByRank(fleet: Fleet, request: Request, count = 1): Counted[] {
   const { view } = fleet;
   const shape = shapeOf(fleet, request);
-  if (shape.refused === 0) return [];
+  if (shape.refusals.hosts === 0) return [];
   const { spec, filters } = shape;
   const inUse = filters.map(({ filter }) => filter);
   const together = keepsTogether(request.spec) ? count : 1;
@@ -70,7 +70,7 @@ export function refusedByRank(fleet: Fleet, request: Request, count = 1): Counte
     const obstacle = shortForAll(judged.obstacle, spec, treeOf(view, root), together);
     return isMoreInTheWay(inUse, view, request, host, { ...judged, obstacle }, together);
   };
-  const counted = shape.counted({ lacksMore, isKept: request.spec.instanceGroup === undefined });
+  const counted = shape.refusals.counted({ lacksMore, isKept: request.spec.instanceGroup === undefined });
   if (together === 1) return counted;
   // Of each reason this looks at one host again.
   return counted.map(({ nearest, ...reason }) => {

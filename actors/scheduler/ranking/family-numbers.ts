@@ -151,3 +151,18 @@ function leastOfAll(bounds: Bounds, row: number, demands: readonly Demand[]): nu
   for (const { column } of demands) least = Math.min(least, leastLeft(bounds, row, column, demands));
   return least;
 }
+
+/** The hosts of a box that fit. */
+export function slotsWithRoom(member: Member, box: Box): number[] {
+  const found: number[] = [];
+  const gather = (one: Box): void => {
+    if (mostIn(member, one) === NO_ROOM) return;
+    const { division, slots } = one;
+    for (const slot of slots ?? []) if (lackOn(member, slot) === LACKS_NOTHING) found.push(slot);
+    if (division === null) return;
+    gather(division.lower);
+    gather(division.upper);
+  };
+  gather(box);
+  return found;
+}

@@ -112,7 +112,7 @@ export function weighAnew(fleet: Fleet, shape: Shape, root: string): void {
   const slot = shape.slots.of(root);
   if (slot === undefined) return;
   weigh(fleet, shape, slot, true);
-  shape.rankedAnew(slot);
+  shape.first.rankedAnew(slot);
 }
 
 /** Weighs a host anew by all that is known of it. */
