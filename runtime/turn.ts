@@ -435,8 +435,7 @@ class HostedActor<State, Incoming extends Message, Recorded> implements ActorHos
     this.#decide(() => {
       const mailbox = this.#mailbox;
       const most = Math.min(mailbox.length, MAX_TURN);
-      const begunAt = this.clock.monotonic();
-      while (taken < most && (taken === 0 || !this.#turnEnds(begunAt))) {
+      while (taken < most && (taken === 0 || !this.#turnEnds(this.#turn.steady))) {
         const { message, from } = mailbox[taken] as Letter;
         taken += 1;
         this.#actor.receive(this.#state as State, message as Incoming | Wake, from, this.#turn);
