@@ -212,7 +212,7 @@ export function hostingOf(options: HostingOptions): Hosting {
       giveUp,
       onError,
     });
-    const { host, handler } = hostOf(owned, care.failed);
+    const { host, handler } = hostOf(owned, (error) => care.failed(error));
     // Each node has a queue group of its own, so that a process which hears and does not answer takes nothing away.
     const endpoints = [{ name: endpoint, subject: subjects.of(address), queue: name, handler }];
     const duty = ownedActor({
@@ -259,7 +259,7 @@ export function hostingOf(options: HostingOptions): Hosting {
         },
         onError,
       });
-      const hosted = hostOf({ address, actor, journal, protocol }, care.failed);
+      const hosted = hostOf({ address, actor, journal, protocol }, (error) => care.failed(error));
       function toldRestarted(): void {
         // It may have been stopped meanwhile; and what fails here is no failure of its start.
         if (!hosted.host.isUp()) return;

@@ -37,57 +37,69 @@ const CALM_MS = 600_000;
 const RESTART_PAUSE_MS = 1_000;
 
 export function supervision(options: SupervisionOptions): Supervision {
-  const { address, node, clock, logger, onError } = options;
-  let ended = false;
-  let restarts = 0;
-  let failedAt = 0;
-  let pause: Timer | undefined;
-  /** Counts the beginnings: what was begun before the last one means nothing any more. */
-  let life = 0;
-  let tellOnce = eachOnce(onError);
+  return new Supervisor(options);
+}
 
-  function restart(): void {
-    if (ended) return;
-    const mine = life;
-    options.start().catch((error) => {
-      if (ended || mine !== life) return;
-      if (isFenced(error)) return options.giveUp(error);
-      tellOnce(error, `the restart of '${address}'`);
-      if (options.countsStarts && !mayRestart()) return options.giveUp(error);
-      pause = clock.after(RESTART_PAUSE_MS, restart);
+/** A class, for a process may have thousands of them: its methods are made once. */
+class Supervisor implements Supervision {
+  readonly #options: SupervisionOptions;
+  #isEnded = false;
+  #restarts = 0;
+  #failedAt = 0;
+  #pause: Timer | undefined;
+  /** Counts the beginnings: what was begun before the last one means nothing any more. */
+  #life = 0;
+  #tellOnce: SupervisionOptions['onError'];
+
+  constructor(options: SupervisionOptions) {
+    this.#options = options;
+    this.#tellOnce = options.onError;
+  }
+
+  failed(error: Error): void {
+    if (this.#isEnded) return;
+    const { address, node, clock, logger, onError, giveUp } = this.#options;
+    logger.error({ node, actor: address, error: error.stack }, error.message);
+    // Another owner has taken over: what still comes here is for that one.
+    if (isFenced(error)) return giveUp(error);
+    this.#tellOnce = eachOnce(onError);
+    if (clock.monotonic() - this.#failedAt > CALM_MS) this.#restarts = 0;
+    this.#failedAt = clock.monotonic();
+    if (this.#mayRestart()) return this.#restart();
+    logger.fatal({ node, actor: address }, `'${address}' fails again and again; it stays stopped`);
+    // Still served, it would keep every other node from taking it up.
+    giveUp(error);
+  }
+
+  end(): void {
+    this.#isEnded = true;
+    this.#life += 1;
+    this.#pause?.cancel();
+  }
+
+  renew(): void {
+    this.#isEnded = false;
+    this.#life += 1;
+    this.#restarts = 0;
+  }
+
+  #restart(): void {
+    if (this.#isEnded) return;
+    const { address, clock, start, countsStarts, giveUp } = this.#options;
+    const life = this.#life;
+    start().catch((error) => {
+      if (this.#isEnded || life !== this.#life) return;
+      if (isFenced(error)) return giveUp(error);
+      this.#tellOnce(error, `the restart of '${address}'`);
+      if (countsStarts && !this.#mayRestart()) return giveUp(error);
+      this.#pause = clock.after(RESTART_PAUSE_MS, () => this.#restart());
     });
   }
 
-  function mayRestart(): boolean {
-    restarts += 1;
-    return restarts <= MAX_RESTARTS;
+  #mayRestart(): boolean {
+    this.#restarts += 1;
+    return this.#restarts <= MAX_RESTARTS;
   }
-
-  return {
-    failed(error) {
-      if (ended) return;
-      logger.error({ node, actor: address, error: error.stack }, error.message);
-      // Another owner has taken over: what still comes here is for that one.
-      if (isFenced(error)) return options.giveUp(error);
-      tellOnce = eachOnce(onError);
-      if (clock.monotonic() - failedAt > CALM_MS) restarts = 0;
-      failedAt = clock.monotonic();
-      if (mayRestart()) return restart();
-      logger.fatal({ node, actor: address }, `'${address}' fails again and again; it stays stopped`);
-      // Still served, it would keep every other node from taking it up.
-      options.giveUp(error);
-    },
-    end() {
-      ended = true;
-      life += 1;
-      pause?.cancel();
-    },
-    renew() {
-      ended = false;
-      life += 1;
-      restarts = 0;
-    },
-  };
 }
 
 function isFenced(error: unknown): boolean {

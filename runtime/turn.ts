@@ -178,7 +178,7 @@ class HostedActor<State, Incoming extends Message, Recorded> implements ActorHos
   readonly #outbox: Outbox;
   readonly #maxMailbox: number;
   readonly #slicer: Slicer;
-  readonly #turnEnds: (begunAt: number) => boolean;
+  readonly #endsTurn: ActorHostOptions<State, Incoming, Recorded>['turnEnds'];
   readonly #failed: (error: Error, address: Address) => void;
   readonly #gate: OutputGate<Recorded>;
   readonly #wakes: Wakes;
@@ -207,7 +207,7 @@ class HostedActor<State, Incoming extends Message, Recorded> implements ActorHos
 
   constructor(options: ActorHostOptions<State, Incoming, Recorded>) {
     const { address, actor, journal, clock, outbox, maxMailbox, slicer = slicerOf(clock) } = options;
-    const { turnEnds = (begunAt) => clock.monotonic() - begunAt >= MAX_TURN_MS, awaiting, onFailure } = options;
+    const { turnEnds, awaiting, onFailure } = options;
     this.address = address;
     this.journal = journal;
     this.clock = clock;
@@ -215,7 +215,7 @@ class HostedActor<State, Incoming extends Message, Recorded> implements ActorHos
     this.#outbox = outbox;
     this.#maxMailbox = maxMailbox;
     this.#slicer = slicer;
-    this.#turnEnds = turnEnds;
+    this.#endsTurn = turnEnds;
     this.#failed = onFailure;
     this.#gate = outputGate(this);
     const wake = (id: string, isEarly: boolean) => {
@@ -435,7 +435,7 @@ class HostedActor<State, Incoming extends Message, Recorded> implements ActorHos
     this.#decide(() => {
       const mailbox = this.#mailbox;
       const most = Math.min(mailbox.length, MAX_TURN);
-      while (taken < most && (taken === 0 || !this.#turnEnds(this.#turn.steady))) {
+      while (taken < most && (taken === 0 || !this.#turnEnds())) {
         const { message, from } = mailbox[taken] as Letter;
         taken += 1;
         this.#actor.receive(this.#state as State, message as Incoming | Wake, from, this.#turn);
@@ -446,6 +446,12 @@ class HostedActor<State, Incoming extends Message, Recorded> implements ActorHos
     this.#messages += taken;
     this.#busyDecided += taken;
     this.#schedule();
+  }
+
+  /** Whether what waits is for the next turn. */
+  #turnEnds(): boolean {
+    const { steady } = this.#turn;
+    return this.#endsTurn?.(steady) ?? this.clock.monotonic() - steady >= MAX_TURN_MS;
   }
 
   /** Runs one turn and sends its records to the journal, its outputs to the gate. */

@@ -45,7 +45,15 @@ function owner(failures: number) {
   });
   const outbox: Outbox = { send() {}, publish() {}, flush() {}, setEpoch() {} } as never;
   const journal = memoryJournals({ clock })(ADDRESS);
-  const host = actorHost({ address: ADDRESS, actor, journal, clock, outbox, maxMailbox: 10, onFailure: care.failed });
+  const host = actorHost({
+    address: ADDRESS,
+    actor,
+    journal,
+    clock,
+    outbox,
+    maxMailbox: 10,
+    onFailure: (error) => care.failed(error),
+  });
   let arrive = (_: Service) => {};
   const duty = ownedActor({
     host,
