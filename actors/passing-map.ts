@@ -10,15 +10,19 @@ const RENEWED_AFTER = 32;
 /** To make a larger map anew would take too long at once. */
 const MOST_RENEWED = 4_096;
 
+/** What an empty one has: there are thousands of those, and 300 bytes of its own each. */
+const NO_PLACES = new Map<never, number>();
+const NOTHING: never[] = [];
+
 export class PassingMap<Key, Value> implements Map<Key, Value> {
-  #places = new Map<Key, number>();
+  #places: Map<Key, number> = NO_PLACES;
   /** Since the engine's Map was made. */
   #deleted = 0;
   /** Iterations under way, which go by the engine's Map. */
   #iterations = 0;
-  readonly #values: (Value | undefined)[] = [];
+  #values: (Value | undefined)[] = NOTHING;
   /** Places in the list that may be taken. */
-  readonly #free: number[] = [];
+  #free: number[] = NOTHING;
 
   get size(): number {
     return this.#places.size;
@@ -38,6 +42,7 @@ export class PassingMap<Key, Value> implements Map<Key, Value> {
   }
 
   set(key: Key, value: Value): this {
+    if (this.#places === NO_PLACES) return this.#begin(key, value);
     let place = this.#places.get(key);
     if (place === undefined) {
       place = this.#free.pop() ?? this.#values.length;
@@ -63,12 +68,29 @@ export class PassingMap<Key, Value> implements Map<Key, Value> {
     return value;
   }
 
+  /** Lists that are made of what is on them take no more room than that. */
+  #begin(key: Key, value: Value): this {
+    this.#places = new Map();
+    this.#places.set(key, 0);
+    this.#values = [value];
+    return this;
+  }
+
+  #end(): void {
+    this.#places = NO_PLACES;
+    this.#values = NOTHING;
+    this.#free = NOTHING;
+    this.#deleted = 0;
+  }
+
   #vacate(key: Key, place: number): void {
-    this.#values[place] = undefined;
-    this.#free.push(place);
     this.#places.delete(key);
-    this.#deleted += 1;
     const { size } = this.#places;
+    if (size === 0 && this.#iterations === 0) return this.#end();
+    this.#values[place] = undefined;
+    if (this.#free === NOTHING) this.#free = [place];
+    else this.#free.push(place);
+    this.#deleted += 1;
     if (this.#deleted >= Math.max(RENEWED_AFTER, size) && size <= MOST_RENEWED && this.#iterations === 0) this.#renew();
   }
 
@@ -81,12 +103,12 @@ export class PassingMap<Key, Value> implements Map<Key, Value> {
   }
 
   clear(): void {
-    this.#values.length = 0;
-    this.#free.length = 0;
-    if (this.#places.size === 0) return;
     // The engine's `clear` moves to a new table too.
-    if (this.#iterations === 0) this.#places = new Map();
-    else this.#places.clear();
+    if (this.#iterations === 0) return this.#end();
+    if (this.#places === NO_PLACES) return;
+    this.#places.clear();
+    this.#values = [];
+    this.#free = NOTHING;
     this.#deleted = 0;
   }
 

@@ -1,5 +1,6 @@
 // What a start of a node waits for, such as a server that is slow to answer, and for how long.
 
+import { SparseSet } from '../actors/sparse-set.ts';
 import type { Clock } from './clock.ts';
 import { CellwrightError, messageOf } from './errors.ts';
 import { sleep } from './pause.ts';
@@ -23,7 +24,7 @@ type OnError = (error: unknown, what: string) => void;
 
 /** Tells of each reason once, however often what waits for it fails of it. */
 export function eachOnce(onError: OnError): OnError {
-  const told = new Set<string>();
+  const told = new SparseSet<string>();
   return (error, what) => {
     const reason = `${what}: ${messageOf(error)}`;
     if (told.has(reason)) return;

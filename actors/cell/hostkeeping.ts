@@ -8,6 +8,7 @@ import { armBuild } from '../builds.ts';
 import { BY_OPERATOR } from '../host-words.ts';
 import type { CellMessage } from '../messages/cell.ts';
 import { cellAddress, computeAddress } from '../routing.ts';
+import { SparseSet } from '../sparse-set.ts';
 import { order } from './building.ts';
 import { clearAway } from './clearing.ts';
 import { hostEvent } from './host-event.ts';
@@ -88,7 +89,7 @@ function destroyAll(work: Work, host: Host, strays: readonly AttemptId[], comput
     if (!host.strays.has(attemptKey(one))) commit(work, { type: 'stray', host: host.host, instance, attempt });
     work.turn.send(compute, { type: 'destroy', instance, attempt });
   }
-  host.strays = new Set(strays.map(attemptKey));
+  host.strays = new SparseSet(strays.map(attemptKey));
 }
 
 /** The cell could hear nobody until now: hosts are given time to speak. */

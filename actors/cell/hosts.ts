@@ -8,6 +8,7 @@ import { firstListed } from '../count-words.ts';
 import { afterFailure, afterSuccess } from '../failure-memory.ts';
 import { cellDisabledWords, disabledWords } from '../host-words.ts';
 import type { FailureMemory, HostState, HostStats } from '../messages/scheduler.ts';
+import { SparseSet } from '../sparse-set.ts';
 import type { Service } from './service.ts';
 
 type ServiceSnapshot = ReturnType<typeof begin<typeof computeService>>['snapshot'];
@@ -21,18 +22,18 @@ export interface Host {
   /** Lives that later ones have taken the place of, oldest first: what comes from them counts no more. */
   readonly superseded: string[];
   /** Attempts that ran here when the cell met the host, and that it did not order: they are not its to destroy. */
-  readonly foreign: Set<string>;
+  readonly foreign: SparseSet<string>;
   service: ServiceSnapshot;
   /** Since when its service is in that state, ms since the epoch; undefined: that is not known. */
   since: number | undefined;
   /** Instances whose attempt under way is on this host. */
-  readonly building: Set<string>;
+  readonly building: SparseSet<string>;
   /** Instances that are here or on their way, those in `building` included. Follows from the instances. */
-  readonly here: Set<string>;
+  readonly here: SparseSet<string>;
   /** Instances that were lost here, until nothing is owed of them any more. Follows from the instances. */
-  readonly lost: Set<string>;
+  readonly lost: SparseSet<string>;
   /** Those of them that are active and that the driver does not have any more. Follows from the instances. */
-  readonly missing: Set<string>;
+  readonly missing: SparseSet<string>;
   /** The list of what runs here by which that was changed last in this life of the compute; 0: by none. */
   listed: number;
   /** The last one by which the compute said anything in this life; 0: none. Not recorded. */
@@ -64,7 +65,7 @@ export interface Host {
   /** What still runs there though an operator has said that nothing does: it is being destroyed; not recorded. */
   clearing: readonly AttemptId[];
   /** Attempts of which it said last that they run there, and that should not: see `attemptKey`; not recorded. */
-  strays: ReadonlySet<string>;
+  strays: SparseSet<string>;
   /** It has said nothing since the cell was away, held up or cut off, and could hear nobody; not recorded. */
   isUnheard: boolean;
 }
@@ -259,13 +260,13 @@ function hostOf(stored: Omit<StoredHost, 'service'>, service: ServiceSnapshot): 
     provider,
     incarnation,
     superseded: [...superseded],
-    foreign: new Set(stored.foreign ?? []),
+    foreign: new SparseSet(stored.foreign),
     service,
     since: stored.since,
-    building: new Set(),
-    here: new Set(),
-    lost: new Set(),
-    missing: new Set(),
+    building: new SparseSet(),
+    here: new SparseSet(),
+    lost: new SparseSet(),
+    missing: new SparseSet(),
     listed: stored.listed ?? 0,
     listedLast: 0,
     ordered: 0,
@@ -281,7 +282,7 @@ function hostOf(stored: Omit<StoredHost, 'service'>, service: ServiceSnapshot): 
     heard: 0,
     restsUntil: 0,
     clearing: [],
-    strays: new Set(),
+    strays: new SparseSet(),
     isUnheard: false,
   };
 }

@@ -2,6 +2,7 @@
 
 import type { Allocation } from '../../machines/instance-build.ts';
 import type { Inventory, ProviderSpec, ProviderState, ProviderUsage } from '../messages/placement.ts';
+import { setOfNames } from '../name-sets.ts';
 import { isSame } from '../same.ts';
 import { Table } from '../table.ts';
 import type { Holders } from './holders.ts';
@@ -102,8 +103,8 @@ export function makeProvider(
     told,
     root,
     stocks,
-    traits: new Set(spec.traits),
-    aggregates: new Set(spec.aggregates),
+    traits: setOfNames(spec.traits),
+    aggregates: setOfNames(spec.aggregates),
     groups: before?.groups ?? NO_GROUPS,
     groupRules: before?.groupRules ?? NO_RULES,
     tenants: before?.tenants ?? 0,

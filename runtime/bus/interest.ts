@@ -55,32 +55,37 @@ interface Ends {
 const MAX_KINDS = 32;
 
 interface Node<L> {
-  /** By token. */
-  readonly children: Map<string, Node<L>>;
+  /** By token; null: there are none. Most nodes are the last of a subject. */
+  children: Map<string, Node<L>> | null;
   /** Under `*`. */
   any: Node<L> | undefined;
   /** Under `>`. */
   rest: Node<L> | undefined;
-  readonly listeners: L[];
+  listeners: L[];
 }
 
 function emptyNode<L>(): Node<L> {
-  return { children: new Map(), any: undefined, rest: undefined, listeners: [] };
+  return { children: null, any: undefined, rest: undefined, listeners: [] };
 }
 
 function childOf<L>(node: Node<L>, token: string): Node<L> | undefined {
-  return token === '*' ? node.any : token === '>' ? node.rest : node.children.get(token);
+  return token === '*' ? node.any : token === '>' ? node.rest : node.children?.get(token);
 }
 
 function setChild<L>(node: Node<L>, token: string, child: Node<L> | undefined): void {
   if (token === '*') node.any = child;
   else if (token === '>') node.rest = child;
-  else if (child === undefined) node.children.delete(token);
-  else node.children.set(token, child);
+  else if (child !== undefined) {
+    node.children ??= new Map();
+    node.children.set(token, child);
+  } else {
+    node.children?.delete(token);
+    if (node.children?.size === 0) node.children = null;
+  }
 }
 
 function isEmpty<L>({ children, any, rest, listeners }: Node<L>): boolean {
-  return children.size === 0 && any === undefined && rest === undefined && listeners.length === 0;
+  return children === null && any === undefined && rest === undefined && listeners.length === 0;
 }
 
 export function interest<L extends Listener>(): Interest<L> {
@@ -147,7 +152,9 @@ export function interest<L extends Listener>(): Interest<L> {
         }
         node = child;
       }
-      node.listeners.push(listener);
+      // A list that is made of one takes no more room than that.
+      if (node.listeners.length === 0) node.listeners = [listener];
+      else node.listeners.push(listener);
       count(listener.subject, 1);
       countInQueue(listener, 1);
     },
@@ -195,11 +202,11 @@ function collect<L>(node: Node<L>, subject: string, from: number, found: L[]): v
   }
   const { children, any, rest } = node;
   if (rest !== undefined) for (const listener of rest.listeners) found.push(listener);
-  if (any === undefined && children.size === 0) return;
+  if (any === undefined && children === null) return;
   const end = subject.indexOf('.', from);
   const to = end === -1 ? subject.length : end;
   if (any !== undefined) collect(any, subject, to + 1, found);
-  const exact = children.size === 0 ? undefined : children.get(subject.slice(from, to));
+  const exact = children?.get(subject.slice(from, to));
   if (exact !== undefined) collect(exact, subject, to + 1, found);
 }
 

@@ -5,6 +5,8 @@ import type { Address, Message } from '../../actors/actor.ts';
 import { clipped } from '../../actors/messages/common.ts';
 import type { DriverAnswer, DriverMessage } from '../../actors/messages/compute.ts';
 import type { ProviderSpec } from '../../actors/messages/placement.ts';
+import { PassingMap } from '../../actors/passing-map.ts';
+import { SparseSet } from '../../actors/sparse-set.ts';
 import { decode, encode } from '../codec.ts';
 import { CellwrightError, messageInFull, messageOf } from '../errors.ts';
 import type { BuildOutcome, Driver, ProviderReport } from './driver.ts';
@@ -68,7 +70,7 @@ class DrivenHost implements DriverHost {
   #passedOver = 0;
   #isDescribing = false;
   /** What is being asked of the driver to describe the host. */
-  #unanswered: ReadonlySet<Described> = new Set();
+  #unanswered: SparseSet<Described> = new SparseSet();
   /** How often it was to describe the host while it still did. */
   #undescribed = 0;
   #isReadingInventory = false;
@@ -79,7 +81,7 @@ class DrivenHost implements DriverHost {
   /** Whether it has refused it since it was last read what the host has. */
   #isRefused = false;
   /** Of what it is asked again and again: why it did not answer the last time. */
-  readonly #failures = new Map<Regular, string>();
+  readonly #failures = new PassingMap<Regular, string>();
   #isListing = false;
   /** Who asked what runs: those whom the list that is being made is for, and those who came after it was begun. */
   #listed: Asked[] = [];
@@ -141,7 +143,7 @@ class DrivenHost implements DriverHost {
     this.#isDescribing = true;
     this.#undescribed = 0;
     // A set of its own: what an earlier question is answered late is not taken for an answer to this one.
-    const asked = new Set<Described>(['inventory', 'capabilities', 'list']);
+    const asked = new SparseSet<Described>(['inventory', 'capabilities', 'list']);
     this.#unanswered = asked;
     const answered = async <Told>(what: Described, ask: () => Promise<Told>): Promise<Told> => {
       try {

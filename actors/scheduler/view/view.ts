@@ -167,12 +167,13 @@ export function learnProvider(view: View, told: ProviderState): void {
 }
 
 function joinTree(view: View, provider: Provider): void {
-  const tree = view.trees.get(provider.root) ?? [];
-  const position = tree.findIndex(({ spec }) => spec.id === provider.spec.id);
-  if (position !== -1) tree[position] = provider;
+  const tree = view.trees.get(provider.root);
+  const position = tree?.findIndex(({ spec }) => spec.id === provider.spec.id) ?? -1;
+  // Most hosts have no other: a list that is made of one takes no more room than that.
+  if (tree === undefined) view.trees.set(provider.root, [provider]);
+  else if (position !== -1) tree[position] = provider;
   else if (provider.spec.id === provider.root) tree.unshift(provider);
   else tree.push(provider);
-  view.trees.set(provider.root, tree);
   if (!view.hosts.has(provider.root)) view.hostless.add(provider.root);
 }
 
