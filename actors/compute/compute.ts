@@ -5,10 +5,10 @@
 // It takes: build, destroy, welcome, who-are-you, retired, tree-withdrawn (from its cell), tree-put, tree-refused (from
 // placement), list-instances, list-driven (from gateways), and its driver's answers. See actors/messages/compute.ts.
 
-import type { Actor, Address, Turn, Wake } from '../actor.ts';
+import type { Actor, Address, Wake } from '../actor.ts';
 import type { ComputeMessage } from '../messages/compute.ts';
 import { cellAddress, computeAddress, driverAddress } from '../routing.ts';
-import { type Snapshot, snapshotOf } from '../snapshot.ts';
+import { snapshotOf } from '../snapshot.ts';
 import { readWake } from '../wakes.ts';
 import { driverSaid } from './driver-words.ts';
 import { expect } from './missing.ts';
@@ -65,55 +65,33 @@ function receive(work: Work, message: ComputeMessage | Wake, from: Address): voi
   }
 }
 
-export function compute(options: ComputeOptions): Actor<ComputeState, ComputeMessage, never> {
-  return new ComputeActor(options);
-}
+type ComputeActor = Actor<ComputeState, ComputeMessage, never>;
 
-/** A class, for a process may have thousands of them: its methods are made once. */
-class ComputeActor implements Actor<ComputeState, ComputeMessage, never> {
-  readonly #settings: Settings;
-  readonly #incarnation: ComputeOptions['incarnation'];
+/** What all computes of a process have in common: there may be thousands. */
+const COMMON = {
+  receive: (state, message, from, turn) => receive({ settings: state.settings, state, turn }, message, from),
+  apply() {},
+  recover: (state, turn) => comeUp({ settings: state.settings, state, turn }),
+  isReplaced: ({ phase }) => phase === 'retired',
+  snapshot: () => snapshotOf({}, {}),
+} satisfies Partial<ComputeActor>;
 
-  constructor(options: ComputeOptions) {
-    const { cell, host, placementShards = 1 } = options;
-    this.#incarnation = options.incarnation;
-    this.#settings = {
-      cell,
-      host,
-      placementShards,
-      heartbeatMs: options.heartbeatMs ?? DEFAULTS.heartbeatMs,
-      inventoryEveryMs: options.inventoryEveryMs ?? DEFAULTS.inventoryEveryMs,
-      patience: options.patience ?? DEFAULTS.patience,
-      rememberEndedMs: options.rememberEndedMs ?? DEFAULTS.rememberEndedMs,
-      toCell: cellAddress(cell),
-      toDriver: driverAddress(cell, host),
-      own: computeAddress(cell, host),
-    };
-  }
-
-  init(): ComputeState {
-    return newLife(this.#incarnation());
-  }
-
-  receive(state: ComputeState, message: ComputeMessage | Wake, from: Address, turn: Turn<never>): void {
-    receive({ settings: this.#settings, state, turn }, message, from);
-  }
-
-  apply(): void {}
-
-  recover(state: ComputeState, turn: Turn<never>): void {
-    comeUp({ settings: this.#settings, state, turn });
-  }
-
-  isReplaced({ phase }: ComputeState): boolean {
-    return phase === 'retired';
-  }
-
-  snapshot(): Snapshot {
-    return snapshotOf({}, {});
-  }
-
-  restore(): ComputeState {
-    return this.init();
-  }
+export function compute(options: ComputeOptions): ComputeActor {
+  const { cell, host, placementShards = 1 } = options;
+  const settings: Settings = {
+    cell,
+    host,
+    placementShards,
+    heartbeatMs: options.heartbeatMs ?? DEFAULTS.heartbeatMs,
+    inventoryEveryMs: options.inventoryEveryMs ?? DEFAULTS.inventoryEveryMs,
+    patience: options.patience ?? DEFAULTS.patience,
+    rememberEndedMs: options.rememberEndedMs ?? DEFAULTS.rememberEndedMs,
+    toCell: cellAddress(cell),
+    toDriver: driverAddress(cell, host),
+    own: computeAddress(cell, host),
+  };
+  const init = () => newLife(settings, options.incarnation());
+  // Not spread: the engine would give each of them a hidden class of its own.
+  const { receive, apply, recover, isReplaced, snapshot } = COMMON;
+  return { init, receive, apply, recover, isReplaced, snapshot, restore: init };
 }

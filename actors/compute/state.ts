@@ -50,6 +50,8 @@ export interface Job extends AttemptId {
 export type Phase = 'describing' | 'registering' | 'greeting' | 'up' | 'retired';
 
 export interface ComputeState {
+  /** The same in each life. */
+  readonly settings: Settings;
   /** Names this life. */
   readonly incarnation: string;
   phase: Phase;
@@ -112,8 +114,9 @@ export function running({ state }: Work): AttemptId[] {
 /** Before which this life has asked for no list: what was made for an earlier one says nothing of it. */
 export const firstList = (incarnation: string): number => fnv1a(incarnation);
 
-export function newLife(incarnation: string): ComputeState {
+export function newLife(settings: Settings, incarnation: string): ComputeState {
   return {
+    settings,
     incarnation,
     phase: 'describing',
     providers: [],
