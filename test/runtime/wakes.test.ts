@@ -1,4 +1,4 @@
-// Area: wakes. Whether one comes before its time, because somebody whose answer is awaited has come up.
+// Area: wakes. When one comes: as it was armed last, or before its time, because somebody whose answer is awaited has come up.
 
 import fc from 'fast-check';
 import { suite } from 'uvu';
@@ -65,6 +65,56 @@ test('wakes - whoever comes up brings forward those that await it, of one actor 
       return isAsked && isAwaited ? [one] : [];
     });
     assert.equal(came.sort(), expected.sort());
+  });
+  fc.assert(property, { numRuns: 500 });
+});
+
+test('wakes - each comes once for each time that it was armed last, however often it was put off, brought forward or cancelled', () => {
+  const id = fc.constantFrom('x', 'y');
+  const step = fc.oneof(
+    fc.record({
+      id,
+      afterMs: fc.nat({ max: 1_000 }),
+      awaited: fc.constantFrom(undefined, 'placement/0', 'placement/1'),
+    }),
+    fc.record({ cancels: id }),
+    fc.record({ passMs: fc.nat({ max: 700 }) }),
+    fc.record({ comesUp: fc.constantFrom('placement/0', 'placement/1') }),
+  );
+  const property = fc.property(fc.array(step, { maxLength: 40, size: 'max' }), (steps) => {
+    const clock = virtualClock();
+    const awaiting = new AwaitedWakes();
+    const armed = new Map<string, { dueAt: number; isEarly: boolean; awaited: string | undefined }>();
+    const wakes = wakesOf(
+      clock,
+      (id, isEarly) => {
+        const expected = armed.get(id);
+        assert.is(isEarly, expected?.isEarly, id);
+        const { dueAt = 0 } = expected ?? {};
+        assert.ok(isEarly ? clock.monotonic() <= dueAt : clock.monotonic() === dueAt, `${id} at ${clock.monotonic()}`);
+        armed.delete(id);
+      },
+      awaiting,
+    );
+    for (const one of steps) {
+      if ('afterMs' in one) {
+        wakes.arm(one.id, one.afterMs, one.awaited);
+        armed.set(one.id, { dueAt: clock.monotonic() + one.afterMs, isEarly: false, awaited: one.awaited });
+      } else if ('cancels' in one) {
+        wakes.cancel(one.cancels);
+        armed.delete(one.cancels);
+      } else if ('passMs' in one) clock.advanceTo(clock.monotonic() + one.passMs);
+      else {
+        awaiting.cameUp(one.comesUp);
+        const soon = clock.monotonic() + 200;
+        for (const [id, { awaited, dueAt }] of armed) {
+          if (awaited === one.comesUp) armed.set(id, { dueAt: Math.min(dueAt, soon), isEarly: true, awaited });
+        }
+      }
+    }
+    clock.advanceTo(clock.monotonic() + 1_000);
+    assert.is(armed.size + clock.pending, 0);
+    assert.equal([...awaiting.of('placement/0'), ...awaiting.of('placement/1')], [], 'nothing is kept of them');
   });
   fc.assert(property, { numRuns: 500 });
 });
