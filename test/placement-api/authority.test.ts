@@ -16,7 +16,25 @@ const SHARD = 'placement/0';
 function rig() {
   const { clock, server, subjects, bus, onError, outbox } = outboxInMemory();
   const closed = () => new CellwrightError('closed', 'closed');
-  const authority = authorityOf({ name: 'a', bus, clock, outbox, subjects, timeoutMs: 10_000, closed, onError });
+  /** When something was put, heard or not. */
+  const sent: number[] = [];
+  const noting: typeof outbox = {
+    ...outbox,
+    send(...told) {
+      sent.push(clock.now());
+      outbox.send(...told);
+    },
+  };
+  const authority = authorityOf({
+    name: 'a',
+    bus,
+    clock,
+    outbox: noting,
+    subjects,
+    timeoutMs: 10_000,
+    closed,
+    onError,
+  });
   const heard: string[] = [];
   const put: { type: string; ask?: number; again?: number }[] = [];
 
@@ -46,7 +64,7 @@ function rig() {
     );
   }
 
-  return { clock, authority, heard, put, hear, serve };
+  return { clock, authority, heard, put, sent, hear, serve };
 }
 
 const WHOLE = [
@@ -84,7 +102,7 @@ test('what may take long says that it is put again, so that it is not looked for
   const [first] = put.filter(({ type }) => type === 'providers-find');
   const ofKind = (type: string) => put.filter((one) => one.type === type).map(({ again }) => again);
   assert.equal(ofKind('providers-find'), [undefined, first?.ask, first?.ask]);
-  assert.ok(ofKind('classes-list').every((again) => again === undefined));
+  assert.equal(ofKind('classes-list'), Array(4).fill(undefined), 'more and more seldom, in ten seconds');
   assert.is(clock.pending, 0);
   authority.stop();
 });
@@ -106,7 +124,7 @@ test('a change that nobody has heard is made by who serves the shard next, and n
   assert.ok(clock.now() - askedAt <= 200, `${clock.now() - askedAt} ms`);
   assert.equal(heard.sort(), ['class-put', 'class-put', 'classes-list']);
   assert.is((await settled(clock, lost)).code, 'timeout');
-  assert.is(clock.pending, 0);
+  assert.equal([heard.length, clock.pending], [3, 0]);
   leave();
   authority.stop();
 });
@@ -119,6 +137,46 @@ test('a change that nobody hears is given up in time, and put to nobody from the
   assert.is(clock.pending, 0);
   assert.equal(heard, []);
   authority.stop();
+});
+
+test('what nobody hears is put again soon, then more seldom; what is heard and not answered, after a second and later', async () => {
+  const { clock, authority, heard, hear, sent } = rig();
+  const changed = failureOf(() => authority.ask({ type: 'class-put', name: 'CUSTOM_A' }));
+  assert.is((await settled(clock, changed)).code, 'timeout');
+  assert.ok(sent.length > 50 && sent.length < 60, `${sent.length} times`);
+  const read = failureOf(() => authority.ask({ type: 'classes-list' }));
+  clock.runUntilIdle({ untilMs: clock.now() + 400 });
+  hear(() => {});
+  sent.length = 0;
+  assert.is((await settled(clock, read)).code, 'timeout');
+  assert.equal(
+    sent.map((at) => at - (sent[0] as number)),
+    [0, 1_000, 3_000, 7_000],
+  );
+  assert.is(heard.length, 4);
+  authority.stop();
+});
+
+test('a change that is turned away by whoever hears it first is refused at once', async () => {
+  const { clock, authority, hear } = rig();
+  const changed = failureOf(() => authority.ask({ type: 'class-put', name: 'CUSTOM_A' }));
+  clock.runUntilIdle({ untilMs: 400 });
+  hear((_nth, say) => say({ type: 'declined', code: 'overloaded', reason: 'full' }));
+  assert.is((await settled(clock, changed)).code, 'overloaded');
+  assert.ok(clock.now() <= 600, `${clock.now()} ms`);
+  authority.stop();
+});
+
+test('a question waits for no longer than its asker does, and none is put once asking has stopped', async () => {
+  const { clock, authority, heard, hear } = rig();
+  hear(() => {});
+  const hasty = failureOf(() => authority.ask({ type: 'classes-list' }, 0, 300));
+  assert.is((await settled(clock, hasty)).code, 'timeout');
+  assert.is(clock.now(), 300);
+  authority.stop();
+  const late = failureOf(() => authority.ask({ type: 'classes-list' }));
+  assert.is((await settled(clock, late)).code, 'closed');
+  assert.equal([heard.length, clock.pending], [1, 0]);
 });
 
 test('a change that is to be put again is refused when asking stops, and put to nobody from then on', async () => {
