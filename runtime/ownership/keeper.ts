@@ -339,7 +339,6 @@ export function keeperOf(options: KeeperOptions): Keeper {
       return new Promise((resolve) => {
         ends.push(resolve);
         tell({ type: 'STOP' });
-        if (snapshot.status === 'done') end();
       });
     },
   };
