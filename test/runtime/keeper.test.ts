@@ -42,7 +42,7 @@ interface Process {
 interface Room {
   readonly clock: VirtualClock;
   readonly leases: Leases;
-  process(name: string): Process;
+  process(name: string, ttlMs?: number): Process;
   /** Starts it and waits until it serves or stands by. */
   start(one: Process): Promise<void>;
   until(holds: () => boolean): Promise<void>;
@@ -85,7 +85,7 @@ async function inRoom(run: (room: Room) => Promise<void>): Promise<void> {
   const room: Room = {
     clock,
     leases,
-    process(name) {
+    process(name, ttlMs = TTL_MS) {
       const duty: Duty = {
         async open(tenure) {
           one.duties.push('open');
@@ -126,7 +126,7 @@ async function inRoom(run: (room: Room) => Promise<void>): Promise<void> {
         name,
         leases: through(one),
         clock,
-        ttlMs: TTL_MS,
+        ttlMs,
         duty,
         onError: (_error, what) => one.errors.push(what),
       });
@@ -196,6 +196,7 @@ test('keeping - a stop drains, drops and hands over at once, without waiting for
     assert.ok(stopped);
     assert.is(clock.now(), at);
     assert.equal(one.duties, ['open', 'drain', 'drop']);
+    await one.keeper.stop();
   }));
 
 test('keeping - a stop waits for what is never done as long as a lease lasts, then drops it and hands over', () =>
@@ -230,18 +231,24 @@ test('keeping - a stop waits for nothing from when on it is given up, and hands 
     assert.equal(one.duties, ['open', 'drain', 'drop']);
   }));
 
-test('keeping - a stop that is given up waits neither for a lease that is being taken nor for an actor that is being opened', () =>
+test('keeping - a stop that is given up waits for no lease that is being taken or given back, and for no actor that is being opened', () =>
   inRoom(async ({ clock, process, until, pass }) => {
-    for (const state of ['acquiring', 'opening']) {
+    for (const [state, losesAnswers] of [
+      ['acquiring', 0],
+      ['acquiring', 1],
+      ['opening', 0],
+      ['owning', 0],
+    ] as const) {
       const one = process('one');
       one.hangs = true;
-      one.opened = new Promise(() => {});
+      one.opened = state === 'owning' ? undefined : new Promise(() => {});
       const starting = one.keeper.start();
       await until(() => stateOf(one) === 'acquiring');
-      if (state === 'opening') {
+      if (state !== 'acquiring') {
         one.hangs = false;
         one.goOn();
-        await until(() => stateOf(one) === 'opening');
+        await until(() => stateOf(one) === state);
+        one.hangs = state === 'owning';
       }
       const at = clock.now();
       let giveUp = () => {};
@@ -254,6 +261,7 @@ test('keeping - a stop that is given up waits neither for a lease that is being 
       await until(() => stateOf(one) === 'stopped');
       assert.is(await stopping, TTL_MS / 10, state);
       await starting;
+      one.losesAnswers = losesAnswers;
       one.goOn();
       await pass(1);
       assert.equal([stateOf(one), one.errors], ['stopped', []], 'an answer that comes after that means nothing');
@@ -271,6 +279,22 @@ test('keeping - a stop leaves the lease free though the answer to its last renew
     void one.keeper.stop();
     await until(() => serves(two));
     assert.is(clock.now(), at);
+  }));
+
+test('keeping - a stop leaves the lease to another that has taken it meanwhile', () =>
+  inRoom(async ({ leases, process, start, until, pass }) => {
+    const [one, two] = [process('one'), process('two')];
+    await start(one);
+    await start(two);
+    one.cutOff = true;
+    await until(() => serves(two));
+    one.cutOff = false;
+    void one.keeper.stop();
+    await until(() => stateOf(one) === 'stopped');
+    const reading = leases.read(ADDRESS);
+    await pass(2 * TTL_MS);
+    assert.is((await reading).record?.owner, 'two');
+    assert.equal([serves(two), two.duties], [true, ['open']]);
   }));
 
 test('keeping - one that falls silent is replaced when its lease is over, not before, and had stopped by itself', () =>
@@ -311,6 +335,58 @@ test('keeping - one that was cut off for long while it stood by takes over at on
       [owner, other] = [other, owner];
       await pass(TTL_MS);
     }
+  }));
+
+test('keeping - one that stands by and is cut off for a moment tells of that each time', () =>
+  inRoom(async ({ process, start, pass }) => {
+    const [one, two] = [process('one'), process('two')];
+    await start(one);
+    await start(two);
+    for (const time of ['first', 'second']) {
+      two.errors.length = 0;
+      two.cutOff = true;
+      await pass(3 * TTL_MS);
+      two.cutOff = false;
+      await pass(TTL_MS + 100);
+      assert.equal(two.errors, ["acquiring 'placement/0'", "following 'placement/0'"], time);
+      assert.equal([stateOf(two), serves(one)], ['standby', true], time);
+    }
+  }));
+
+test('keeping - one that cannot take the lease tries again as soon as a lease lasts, tells of it once, and sooner the next time', () =>
+  inRoom(async ({ clock, process, start, until, pass }) => {
+    const [one, two] = [process('one'), process('two')];
+    await start(one);
+    await start(two);
+    for (const time of ['first', 'second']) {
+      one.cutOff = true;
+      two.errors.length = 0;
+      two.losesAnswers = 5;
+      await until(() => two.errors.length > 0);
+      const at = clock.now();
+      await until(() => serves(two));
+      assert.is(clock.now() - at, 1_000 + 2_000 + 3 * TTL_MS, time);
+      assert.equal(two.errors, ["acquiring 'placement/0'"], time);
+      one.cutOff = false;
+      await pass(2 * TTL_MS);
+      two.keeper.failed(new Error('bad'));
+      await until(() => serves(one));
+      await pass(2 * TTL_MS);
+      assert.is(stateOf(two), 'standby');
+    }
+  }));
+
+test('keeping - the lease of another is waited for as long as that one says that it lasts', () =>
+  inRoom(async ({ clock, process, start, until, pass }) => {
+    const [one, two] = [process('one', 4 * TTL_MS), process('two')];
+    await start(one);
+    await start(two);
+    await pass(8 * TTL_MS);
+    assert.equal([serves(one), stateOf(two), one.duties], [true, 'standby', ['open']]);
+    one.cutOff = true;
+    const at = clock.now();
+    await until(() => serves(two));
+    assert.ok(clock.now() - at > 2 * TTL_MS && one.tenure?.holds() === false, `${clock.now() - at} ms`);
   }));
 
 test('keeping - one that is cut off with nobody standing by serves again when its lease is renewed', () =>
@@ -420,6 +496,18 @@ test('keeping - a start waits for a server that is slow to answer', () =>
     assert.equal(one.errors, [`acquiring '${ADDRESS}'`], 'it tells the reason once');
   }));
 
+test('keeping - a start tries to open the actor every two seconds, and tells of each reason once', () =>
+  inRoom(async ({ clock, process, start }) => {
+    const one = process('one');
+    one.failsOf = new TimeoutError('the server', TTL_MS);
+    clock.after(20_000, () => {
+      one.failsOf = undefined;
+    });
+    await start(one);
+    assert.ok(clock.now() <= 22_000, `${clock.now()} ms`);
+    assert.equal([serves(one), one.errors], [true, [`opening '${ADDRESS}'`]]);
+  }));
+
 test('keeping - a start gives up when the server stays slow', () =>
   inRoom(async ({ clock, process, start }) => {
     const one = process('one');
@@ -433,7 +521,7 @@ test('keeping - a start gives up when the server stays slow', () =>
 
 test('keeping - the number of the tenure rises from owner to owner', () =>
   inRoom(async ({ process, start, until, pass }) => {
-    const all = ['one', 'two', 'three'].map(process);
+    const all = ['one', 'two', 'three'].map((name) => process(name));
     for (const one of all) await start(one);
     const epochs: number[] = [];
     for (const one of all) {
@@ -492,8 +580,9 @@ test('keeping - one that fails rests longer each time, and shortly again once it
       await until(() => serves(one));
       return clock.now() - at;
     };
-    const rests = [await restAfterFailure(), await restAfterFailure(), await restAfterFailure()];
-    assert.equal(rests, [1_000, 2_000, 4_000]);
+    const rests: number[] = [];
+    for (let time = 0; time < 7; time += 1) rests.push(await restAfterFailure());
+    assert.equal(rests, [1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000]);
     await pass(61_000);
     assert.is(await restAfterFailure(), 1_000);
   }));
@@ -527,6 +616,21 @@ test('keeping - told to stop while it reads the journal, it says of no fault tha
     await until(() => stopped);
     assert.equal(two.duties, ['open', 'drop']);
     assert.equal(two.errors, []);
+  }));
+
+test('keeping - told to stop before it could open its actor for the first time, it says why it could not', () =>
+  inRoom(async ({ process, until }) => {
+    const one = process('one');
+    let fail = () => {};
+    one.opened = new Promise((_, reject) => {
+      fail = () => reject(new CellwrightError('unknown-version', 'entry 7 is of version 9'));
+    });
+    const starting = failureOf(() => one.keeper.start());
+    await until(() => one.tenure !== undefined);
+    void one.keeper.stop();
+    fail();
+    assert.is((await starting).code, 'unknown-version');
+    await until(() => stateOf(one) === 'stopped');
   }));
 
 test('keeping - told to stop in the middle of taking the lease, it leaves it free', () =>
