@@ -126,6 +126,19 @@ test('hosts that a group fills - of more changes than are kept they are counted 
   assert.equal(told(fleet, spec), [81, 19]);
 });
 
+test('hosts that a group fills - hosts that come meanwhile count beside those that were there', () => {
+  const fleet = fleetOf(100);
+  const { view } = fleet;
+  const spec = apart('g', 1);
+  for (let n = 0; n < 80; n += 1) promiseMember(view.groups, 'g', `p-h${n}`, 1);
+  assert.equal(told(fleet, spec), [80, 20]);
+  for (let n = 100; n < 140; n += 1) tellView(view, { host: `h${n}`, cell: 'c0' });
+  for (let n = 100; n < 140; n += 2) promiseMember(view.groups, 'g', `p-h${n}`, 1);
+  assert.equal(told(fleet, spec), [100, 40]);
+  for (let n = 0; n < 20; n += 1) promiseMember(view.groups, 'g', `p-h${n}`, -1);
+  assert.equal(told(fleet, spec), [80, 60]);
+});
+
 test('hosts that a group fills - a group that has ended, and begun again, is another one', () => {
   const fleet = fleetOf(200);
   const { view } = fleet;
@@ -149,10 +162,15 @@ test('hosts that a group fills - a choice looks at those that changed alone, how
   for (let n = 0; n < 2_500; n += 1) promiseMember(view.groups, 'g', `p-h${n}`, 1);
   assert.equal(told(fleet, spec), [2_500, 500]);
   const looks = looksAt(view, 'g');
-  promiseMember(view.groups, 'g', 'p-h2999', 1);
-  looks.length = 0;
-  assert.equal(told(fleet, spec), [2_501, 499]);
-  assert.equal(looks, ['p-h2999']);
+  for (const [root, full] of [
+    ['p-h2999', 2_501],
+    ['p-h2998', 2_502],
+  ] as const) {
+    promiseMember(view.groups, 'g', root, 1);
+    looks.length = 0;
+    assert.equal(told(fleet, spec), [full, 3_000 - full]);
+    assert.equal(looks, [root]);
+  }
   assert.is.not(best(fleet, { spec }, NOBODY), null);
 });
 
@@ -187,6 +205,7 @@ test('hosts that a group fills - where they come first in rank, the same ones ar
     for (const one of hosts(500)) tellView(view, { ...one, used: { VCPU: random.integer(0, 4) } });
     const fleet = { rankings: emptyRankings([random.pick(PACKING)], 's'), view };
     const specs = [apart('a', 1), apart('a', 2), apart('b', 1, 3), softly('b')];
+    const promised: [string, string][] = [];
     let generation = 0;
     const tell = (n: number, members: Record<string, number>) => {
       generation += 1;
@@ -198,8 +217,14 @@ test('hosts that a group fills - where they come first in rank, the same ones ar
       const n = random.integer(0, 499);
       const what = random.integer(0, 9);
       if (what < 4) tell(n, random.chance(0.5) ? { a: random.integer(1, 2), b: 1 } : {});
-      else if (what < 6) promiseMember(view.groups, random.pick(['a', 'b']), `p-h${n}`, 1);
-      else if (what < 9) tellHost(view, { host: `h${n}`, cell: `c${random.integer(0, 3)}`, state: 'up' });
+      else if (what < 6) {
+        const one = [random.pick(['a', 'b']), `p-h${n}`] as [string, string];
+        promiseMember(view.groups, ...one, 1);
+        promised.push(one);
+      } else if (what < 7) {
+        const one = promised.pop();
+        if (one !== undefined) promiseMember(view.groups, ...one, -1);
+      } else if (what < 9) tellHost(view, { host: `h${n}`, cell: `c${random.integer(0, 3)}`, state: 'up' });
       else forgetHost(view, view.hosts.get(`p-h${n}`)?.cell ?? '', `p-h${n}`);
     };
     for (let round = 0; round < 80; round += 1) {
