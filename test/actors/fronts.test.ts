@@ -7,7 +7,7 @@ import { fullByRule, groupAllows } from '../../actors/scheduler/group-rules.ts';
 import { best, bestOfAll } from '../../actors/scheduler/picking.ts';
 import { before } from '../../actors/scheduler/ranking/heap.ts';
 import { emptyRankings, shapeOf } from '../../actors/scheduler/ranking/ranking.ts';
-import { noteCell, SILENCE } from '../../actors/scheduler/view/silence.ts';
+import { isShardSilent, noteCell, noteShard, SILENCE } from '../../actors/scheduler/view/silence.ts';
 import { emptyView, learnUsage } from '../../actors/scheduler/view/view.ts';
 import { forgetHost } from '../../actors/scheduler/view/view-hosts.ts';
 import { DEFAULT_WEIGHERS } from '../../actors/scheduler/weighers/defaults.ts';
@@ -24,7 +24,7 @@ test('first of parts - of the cells that are heard they are the ones that a look
   let found = 0;
   for (let seed = 1; seed <= 16; seed += 1) {
     const random = seededRandom(`heard ${seed}`);
-    const view = emptyView();
+    const view = emptyView(2);
     const tell = (n: number) =>
       tellView(view, { host: `h${n}`, cell: `c${random.integer(0, CELLS - 1)}`, used: { VCPU: random.integer(0, 6) } });
     for (let n = 0; n < 400; n += 1) tell(n);
@@ -46,12 +46,15 @@ test('first of parts - of the cells that are heard they are the ones that a look
     for (let round = 0; round < 100; round += 1) {
       for (let change = random.pick([0, 0, 1, 5, 60]); change > 0; change -= 1) changeOne();
       if (random.chance(0.2)) noteCell(view, `c${random.integer(0, CELLS - 1)}`, random.chance(0.7));
+      if (random.chance(0.1)) noteShard(view, 0, random.chance(0.2));
       const request = random.pick(requests);
       const skip = (root: string) => !groupAllows(view, request.spec, root);
-      const most = random.integer(1, 5);
+      const most = random.pick([1, 2, 3, 5, 40]);
       const chosen = bestOfAll(fleet, request, most, skip, SILENCE.ofNobody, fullByRule(request.spec));
       const all = [...shapeOf(fleet, request).current.values()];
-      const heard = all.filter(({ root, cell }) => !view.silentCells.has(cell) && !skip(root));
+      const heard = all.filter(
+        ({ root, cell }) => !view.silentCells.has(cell) && !isShardSilent(view, root) && !skip(root),
+      );
       heard.sort((one, other) => (before(one, other) ? -1 : 1));
       assert.equal(
         chosen.map(({ root }) => root),
@@ -86,25 +89,28 @@ test('first of parts - no choice looks at each cell where those that are silent 
 
 test('first of parts - of very many cells none is looked at again for a few dozens of changes', () => {
   const cells = 800;
-  const fleet = {
-    rankings: emptyRankings(DEFAULT_WEIGHERS, 's'),
-    view: viewOf(...Array.from({ length: 2 * cells }, (_, n) => ({ host: `h${n}`, cell: `c${n % cells}` }))),
-  };
-  const { own } = shapeOf(fleet, { spec: specOf(1) });
-  let looks = 0;
-  const heaps = own.heaps.bind(own);
-  own.heaps = (hearing, cells) => {
-    looks += 1;
-    return heaps(hearing, cells);
-  };
-  for (let choice = 0; choice < 50; choice += 1) {
-    assert.ok(best(fleet, { spec: specOf(1) }, NOBODY) !== null);
-    for (let n = 0; n < 40; n += 1) {
-      const id = `p-h${(choice * 40 + n) % (2 * cells)}`;
-      learnUsage(fleet.view, { id, generation: choice + 1, used: { VCPU: 2 } });
+  for (const silent of [0, 500]) {
+    const fleet = {
+      rankings: emptyRankings(DEFAULT_WEIGHERS, 's'),
+      view: viewOf(...Array.from({ length: 2 * cells }, (_, n) => ({ host: `h${n}`, cell: `c${n % cells}` }))),
+    };
+    for (let n = 0; n < silent; n += 1) noteCell(fleet.view, `c${n}`, true);
+    const { own } = shapeOf(fleet, { spec: specOf(1) });
+    let looks = 0;
+    const heaps = own.heaps.bind(own);
+    own.heaps = (hearing, cells) => {
+      looks += 1;
+      return heaps(hearing, cells);
+    };
+    for (let choice = 0; choice < 50; choice += 1) {
+      assert.ok(best(fleet, { spec: specOf(1) }, NOBODY) !== null);
+      for (let n = 0; n < 40; n += 1) {
+        const id = `p-h${(choice * 40 + n) % (2 * cells)}`;
+        learnUsage(fleet.view, { id, generation: choice + 1, used: { VCPU: 2 } });
+      }
     }
+    assert.ok(looks > 0 && looks < 25, `${looks} where ${silent} are silent`);
   }
-  assert.ok(looks > 0 && looks < 25, `${looks}`);
 });
 
 test.run();

@@ -232,7 +232,9 @@ test('hosts that a group fills - where they come first in rank, the same ones ar
       for (let change = random.pick([0, 1, 3, 40, 100]); change > 0; change -= 1) changeOne();
       const spec = random.pick(specs);
       const request = {
-        ...present({ where: random.pick([undefined, { cells: ['c1'] }, { avoidCells: ['c2'] }]) }),
+        ...present({
+          where: random.pick([undefined, { cells: ['c1'] }, { cells: ['c1', 'c3'] }, { avoidCells: ['c2'] }]),
+        }),
         spec,
       };
       const most = random.pick([1, 4, 33]);
