@@ -49,6 +49,8 @@ test('alternates - instances that share hosts have first alternates of their own
     // All on one host, each must be given one of the others.
     const most = used === 1 ? hosts.length - 1 : hosts.length;
     assert.is(new Set(dealt.map(([first]) => first)).size, Math.min(count, most), `seed ${seed}`);
+    const unused = dealt.filter(([first]) => chosen.every(({ host }) => host !== first)).length;
+    assert.ok(unused >= Math.min(count, hosts.length - used), `seed ${seed}: those that the request has come last`);
   }
   assert.ok(shared > 500, `${shared}`);
 });
