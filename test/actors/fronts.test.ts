@@ -3,10 +3,13 @@
 
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import type { Filter } from '../../actors/scheduler/filters/filter.ts';
 import { fullByRule, groupAllows } from '../../actors/scheduler/group-rules.ts';
 import { best, bestOfAll } from '../../actors/scheduler/picking.ts';
 import { before } from '../../actors/scheduler/ranking/heap.ts';
 import { emptyRankings, shapeOf } from '../../actors/scheduler/ranking/ranking.ts';
+import { weighAnew } from '../../actors/scheduler/ranking/weighing.ts';
+import { promiseMember } from '../../actors/scheduler/view/groups-view.ts';
 import { isShardSilent, noteCell, noteShard, SILENCE } from '../../actors/scheduler/view/silence.ts';
 import { emptyView, learnUsage } from '../../actors/scheduler/view/view.ts';
 import { forgetHost } from '../../actors/scheduler/view/view-hosts.ts';
@@ -110,6 +113,37 @@ test('first of parts - of very many cells none is looked at again for a few doze
       }
     }
     assert.ok(looks > 0 && looks < 25, `${looks} where ${silent} are silent`);
+  }
+});
+
+test('first of parts - a host that is searched to the end, and fits, is among them though it has not changed', () => {
+  let isSearched = false;
+  const filter: Filter = {
+    name: 'search',
+    refusal: ({ host }) => (host !== 'h0' || isSearched ? null : { code: 'not-searched', message: 'not yet' }),
+  };
+  const packed = { ...free('VCPU'), multiplier: -1 };
+  const group = { id: 'g', policy: 'anti-affinity' as const };
+  for (const silent of [[], ['c2']]) {
+    for (const spec of [specOf(1), { ...specOf(1), instanceGroup: group }]) {
+      const usedOn = (n: number) => (n === 0 ? 5 : n <= 100 ? 4 : 0);
+      const hosts = Array.from({ length: 300 }, (_, n) => ({
+        host: `h${n}`,
+        cell: `c${n % 3}`,
+        used: { VCPU: usedOn(n) },
+      }));
+      const fleet = { rankings: emptyRankings([packed], 's', { filters: [filter] }), view: viewOf(...hosts) };
+      const { view } = fleet;
+      for (let n = 1; n <= 100; n += 1) promiseMember(view.groups, 'g', `p-h${n}`, 1);
+      for (const cell of silent) noteCell(view, cell, true);
+      const skip = (root: string) => !groupAllows(view, spec, root);
+      const pick = () => best(fleet, { spec }, skip, '', undefined, fullByRule(spec))?.host;
+      isSearched = false;
+      for (let choice = 0; choice < 3; choice += 1) assert.ok(![undefined, 'h0'].includes(pick()));
+      isSearched = true;
+      weighAnew(fleet, shapeOf(fleet, { spec }), 'p-h0');
+      assert.is(pick(), 'h0');
+    }
   }
 });
 
