@@ -5,7 +5,8 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { Filter } from '../../actors/scheduler/filters/filter.ts';
 import { fullByRule, groupAllows } from '../../actors/scheduler/group-rules.ts';
-import { best, bestOfAll } from '../../actors/scheduler/picking.ts';
+import { pickOfGroup } from '../../actors/scheduler/grouping.ts';
+import { best, bestOfAll, type Ranked } from '../../actors/scheduler/picking.ts';
 import { before } from '../../actors/scheduler/ranking/heap.ts';
 import { emptyRankings, shapeOf } from '../../actors/scheduler/ranking/ranking.ts';
 import { weighAnew } from '../../actors/scheduler/ranking/weighing.ts';
@@ -144,6 +145,19 @@ test('first of parts - a host that is searched to the end, and fits, is among th
       weighAnew(fleet, shapeOf(fleet, { spec }), 'p-h0');
       assert.is(pick(), 'h0');
     }
+  }
+});
+
+test('first of parts - where hosts with room for several are looked for, others are still found by who asks for one', () => {
+  const packed = { ...free('VCPU'), multiplier: -1 };
+  const hosts = Array.from({ length: 40 }, (_, n) => ({ host: `h${n}`, cell: 'c1', used: { VCPU: n < 20 ? 7 : 0 } }));
+  const fleet = { rankings: emptyRankings([packed], 's'), view: viewOf(...hosts) };
+  const together = { spec: { ...specOf(1), instanceGroup: { id: 'g', policy: 'affinity' as const } } };
+  const usedOn = (picked: Ranked | null | undefined) =>
+    fleet.view.providers.get(picked?.root ?? '')?.stocks.get('VCPU')?.used;
+  for (let time = 0; time < 2; time += 1) {
+    assert.is(usedOn(pickOfGroup(fleet, together, { count: 4, isOfSeveral: true }, NOBODY, '')?.found), 0);
+    assert.is(usedOn(best(fleet, { spec: specOf(1) }, NOBODY)), 7);
   }
 });
 

@@ -8,10 +8,12 @@ import type { RequestSpec } from '../../actors/messages/common.ts';
 import { present } from '../../actors/present.ts';
 import { alternatesFor, selectionOf } from '../../actors/scheduler/alternates.ts';
 import { emptyDraft, noteStanding } from '../../actors/scheduler/decision.ts';
+import type { Filter } from '../../actors/scheduler/filters/filter.ts';
 import { fullByRule, groupAllows } from '../../actors/scheduler/group-rules.ts';
 import { firstOfGroup, type Picked, pickOfGroup } from '../../actors/scheduler/grouping.ts';
 import { best, bestOfAll, bestOfCell } from '../../actors/scheduler/picking.ts';
 import { emptyRankings, type Fleet, shapeOf } from '../../actors/scheduler/ranking/ranking.ts';
+import { weighAnew } from '../../actors/scheduler/ranking/weighing.ts';
 import { type FullBy, membersOn, promiseMember } from '../../actors/scheduler/view/groups-view.ts';
 import { stockOf } from '../../actors/scheduler/view/host-facts.ts';
 import { noteCell, SILENCE } from '../../actors/scheduler/view/silence.ts';
@@ -137,6 +139,22 @@ test('hosts that a group fills - hosts that come meanwhile count beside those th
   assert.equal(told(fleet, spec), [100, 40]);
   for (let n = 0; n < 20; n += 1) promiseMember(view.groups, 'g', `p-h${n}`, -1);
   assert.equal(told(fleet, spec), [80, 60]);
+});
+
+test('hosts that a group fills - one that is searched to the end, and fits, counts with them though it has not changed', () => {
+  let isSearched = false;
+  const filter: Filter = {
+    name: 'search',
+    refusal: ({ host }) => (host !== 'h0' || isSearched ? null : { code: 'not-searched', message: 'not yet' }),
+  };
+  const { view } = fleetOf(100);
+  const fleet = { view, rankings: emptyRankings(DEFAULT_WEIGHERS, 's', { filters: [filter] }) };
+  const spec = apart('g', 1);
+  for (let n = 0; n < 80; n += 1) promiseMember(view.groups, 'g', `p-h${n}`, 1);
+  assert.equal(told(fleet, spec), [79, 20]);
+  isSearched = true;
+  weighAnew(fleet, shapeOf(fleet, { spec }), 'p-h0');
+  assert.equal(told(fleet, spec), [80, 20]);
 });
 
 test('hosts that a group fills - a group that has ended, and begun again, is another one', () => {
