@@ -99,6 +99,7 @@ test('placement, counting anew - who holds a device for its traits alone is wher
   assertCounts(shard, { a: [1, 1], b: [0, undefined] }, 'it is gone');
   ask(shard, { type: 'provider-create', id: 'fpga', name: 'fpga', parent: 'b' });
   assertCounts(shard, { a: [1, 1], b: [1, 1] }, 'it has come again below another host');
+  assert.is(shard.state.absent.size, 0);
   shard.tell(put([host('a'), device('a')]));
   ask(shard, { type: 'provider-delete', id: 'fpga' });
   assertCounts(shard, { a: [1, 1], b: [0, undefined] }, 'it is gone again');
@@ -107,8 +108,10 @@ test('placement, counting anew - who holds a device for its traits alone is wher
   shard.tell(put([host('b')]));
   assertCounts(shard, { a: [1, 1], b: [0, undefined] }, 'a compute tells of it no more');
   shard.tell(release('i'));
+  assert.is(shard.state.absent.size, 0);
   ask(shard, { type: 'provider-create', id: 'fpga', name: 'fpga', parent: 'b' });
   assertCounts(shard, { a: [0, undefined], b: [0, undefined] }, 'given back while the device was gone');
+  ask(shard, { type: 'provider-delete', id: 'fpga' });
   assert.is(shard.state.absent.size, 0);
 });
 
@@ -148,11 +151,17 @@ test('placement, counting anew - whatever changes, goes and comes again, it is a
         ],
       }),
     ];
+    let follower = actor.restore([shard.stored()]);
     for (let step = 0; step < 40; step += 1) {
       const message = one(...steps)();
+      const begin = shard.entries.length;
       ask(shard, message as PlacementMessage);
       const what = `seed ${seed}, step ${step}: ${JSON.stringify(message)}`;
-      assert.equal(standingIn(shard.state), standingIn(actor.restore([shard.stored()])), what);
+      const putBack = actor.restore([shard.stored()]);
+      assert.equal(standingIn(shard.state), standingIn(putBack), what);
+      for (const record of shard.entries.slice(begin).flat()) actor.apply(follower, record);
+      assert.equal(standingIn(follower), standingIn(shard.state), `${what}, after it was put back`);
+      if (random.chance(0.2)) follower = putBack;
     }
     checkHolding(shard.state);
     assert.equal(replayed(actor, shard.entries), shard.stored());
