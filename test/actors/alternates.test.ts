@@ -16,6 +16,7 @@ import { learnMembers } from '../../actors/scheduler/view/groups-view.ts';
 import { noteShard } from '../../actors/scheduler/view/silence.ts';
 import { learnProvider } from '../../actors/scheduler/view/view.ts';
 import { DEFAULT_WEIGHERS } from '../../actors/scheduler/weighers/defaults.ts';
+import { free } from '../../actors/scheduler/weighers/free.ts';
 import { seededRandom } from '../../runtime/random.ts';
 import { inventory, viewOf } from '../support/facts.ts';
 
@@ -147,6 +148,36 @@ test('alternates - hosts of a silent placement shard are alternates where there 
   const shards = alternates.map(({ host }) => shardOf(host));
   assert.equal([shards.length, shards], [7, [...shards].sort()]);
   assert.ok(shards.includes(0) && shards.includes(1));
+});
+
+test('alternates - those with room for several more come first, though nearly full ones rank before them', () => {
+  const hosts = Array.from({ length: 20 }, (_, n) => ({ host: `h${n}`, cell: 'c1', used: { VCPU: n < 10 ? 7 : 2 } }));
+  const fleet = { rankings: emptyRankings([{ ...free('VCPU'), multiplier: -1 }], 's'), view: viewOf(...hosts) };
+  const chosen = [{ cell: 'c1', host: 'h0', provider: 'p-h0', allocations: [] }];
+  const [alternates = []] = alternatesFor(fleet, { spec }, chosen, 3);
+  assert.equal(
+    alternates.map(({ host }) => hosts.find((one) => one.host === host)?.used.VCPU),
+    [2, 2, 2],
+  );
+});
+
+test('alternates - none is in another cell, wherever a soft rule would rather have it', () => {
+  for (const policy of ['soft-affinity', 'soft-anti-affinity'] as const) {
+    const view = viewOf(
+      ...['x', 'a'].map((host) => ({ host, cell: 'c1' })),
+      ...['b', 'd'].map((host) => ({ host, cell: 'c2' })),
+    );
+    for (const host of ['x', 'b']) learnMembers(view.groups, `p-${host}`, { g: 1 }, undefined);
+    const fleet = { rankings: emptyRankings(DEFAULT_WEIGHERS, 's'), view };
+    const request = { spec: { ...spec, instanceGroup: { id: 'g', policy } } };
+    const chosen = [{ cell: 'c1', host: 'x', provider: 'p-x', allocations: [] }];
+    const [alternates = []] = alternatesFor(fleet, request, chosen, 3);
+    assert.equal(
+      alternates.map(({ host }) => host),
+      ['a'],
+      policy,
+    );
+  }
 });
 
 test('alternates - of several that would rather keep apart they differ first, and have fewest members within that', () => {
