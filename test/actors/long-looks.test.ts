@@ -356,4 +356,14 @@ test('placement, long looks - an answer in parts reads as one, whatever it holds
   );
 });
 
+test('placement, long looks - an answer is put into words half a megabyte or some more at a time', () => {
+  const many = Array.from({ length: 20_000 }, (_, n) => ({ n, text: 'x'.repeat(200) }));
+  for (const ok of [many, { summaries: new Map(many.map((one) => [`${one.n}`, one])) }]) {
+    const steps = partsOf({ ok });
+    let times = 1;
+    for (let step = steps.next(); step.done !== true; step = steps.next()) times += 1;
+    assert.ok(times >= 6 && times <= 9, `${times} times for four megabytes`);
+  }
+});
+
 test.run();
