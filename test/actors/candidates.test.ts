@@ -130,6 +130,14 @@ test('traits are collective in the unnamed group and single in a named one', () 
   assert.is(find(state, [group('', { DISK_GB: 1 })], { rootForbidden: ['CUSTOM_RED'] }).requests.length, 0);
 });
 
+test('a tree in several of the aggregates that will do serves once', () => {
+  const state = shardOf([
+    { id: 'h1', has: { VCPU: 4 }, aggregates: ['a', 'b'] },
+    { id: 'h2', has: { VCPU: 4 }, aggregates: ['b'] },
+  ]);
+  assert.equal(said(find(state, [group('', { VCPU: 1 }, { memberOf: [['a', 'b']] })])), ['h1 VCPU=1', 'h2 VCPU=1']);
+});
+
 test('aggregates count for the provider or, in the unnamed group, for its root', () => {
   const state = shardOf([
     { id: 'h', aggregates: ['a'] },

@@ -10,6 +10,7 @@ import { best, bestOfAll, type Ranked } from '../../actors/scheduler/picking.ts'
 import { before } from '../../actors/scheduler/ranking/heap.ts';
 import { emptyRankings, shapeOf } from '../../actors/scheduler/ranking/ranking.ts';
 import { weighAnew } from '../../actors/scheduler/ranking/weighing.ts';
+import type { Request } from '../../actors/scheduler/request.ts';
 import { promiseMember } from '../../actors/scheduler/view/groups-view.ts';
 import { isShardSilent, noteCell, noteShard, SILENCE } from '../../actors/scheduler/view/silence.ts';
 import { emptyView, learnUsage } from '../../actors/scheduler/view/view.ts';
@@ -35,7 +36,11 @@ test('first of parts - of the cells that are heard they are the ones that a look
     const weighers = random.pick([DEFAULT_WEIGHERS, [{ ...free('VCPU'), multiplier: -1 }]]);
     const fleet = { rankings: emptyRankings(weighers, 's'), view };
     const group = { id: 'g', policy: 'anti-affinity' as const };
-    const requests = [{ spec: specOf(1) }, { spec: specOf(3) }, { spec: { ...specOf(1), instanceGroup: group } }];
+    const avoidCells = ['c1', 'c2'];
+    const requests: Request[] = [
+      ...[{ spec: specOf(1) }, { spec: specOf(3) }, { spec: { ...specOf(1), instanceGroup: group } }],
+      { spec: specOf(1), where: { avoidCells } },
+    ];
     let generation = 0;
     const changeOne = (): void => {
       const host = `h${random.integer(0, 399)}`;
@@ -53,12 +58,12 @@ test('first of parts - of the cells that are heard they are the ones that a look
       if (random.chance(0.1)) noteShard(view, 0, random.chance(0.2));
       const request = random.pick(requests);
       const skip = (root: string) => !groupAllows(view, request.spec, root);
+      const isOut = (cell: string) =>
+        view.silentCells.has(cell) || (request.where !== undefined && avoidCells.includes(cell));
       const most = random.pick([1, 2, 3, 5, 40]);
       const chosen = bestOfAll(fleet, request, most, skip, SILENCE.ofNobody, fullByRule(request.spec));
       const all = [...shapeOf(fleet, request).current.values()];
-      const heard = all.filter(
-        ({ root, cell }) => !view.silentCells.has(cell) && !isShardSilent(view, root) && !skip(root),
-      );
+      const heard = all.filter(({ root, cell }) => !isOut(cell) && !isShardSilent(view, root) && !skip(root));
       heard.sort((one, other) => (before(one, other) ? -1 : 1));
       assert.equal(
         chosen.map(({ root }) => root),

@@ -244,6 +244,19 @@ test('placement, long looks - nor is what has gone answered with where one tree 
   assert.equal(idsIn(answers.whole.get(1)), ['h0', ...left]);
 });
 
+test('placement, long looks - nor is a way found with what has gone while the ways of one tree were gone through', () => {
+  const devices = Array.from({ length: 1_000 }, (_, n) =>
+    providerOf(`d${n}`, { parent: 'h0', inventories: { PGPU: inventoryOf() } }),
+  );
+  const shard = shardWith([host(0), ...devices]);
+  const answers = new Answers();
+  answers.ask(shard, candidates(1, { groups: [candidateGroup({ resources: { PGPU: 1 } })] }));
+  for (const id of ['d5', 'd995']) shard.tell({ type: 'provider-delete', ask: 9, id });
+  answers.until(shard, 1);
+  const left = devices.map(({ id }) => id).filter((id) => id !== 'd5' && id !== 'd995');
+  assert.equal(hostsIn(answers.whole.get(1)), left);
+});
+
 test('placement, long looks - nor with what was just come to, nor with it as it was, where it has gone and come again', () => {
   const required = [['CUSTOM_RARE']];
   for (const question of [listing(1, { required }), candidates(1, { groups: [candidateGroup({ required })] })]) {
