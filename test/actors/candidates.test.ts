@@ -138,6 +138,16 @@ test('a tree in several of the aggregates that will do serves once', () => {
   assert.equal(said(find(state, [group('', { VCPU: 1 }, { memberOf: [['a', 'b']] })])), ['h1 VCPU=1', 'h2 VCPU=1']);
 });
 
+test('a pool in the aggregate that is asked for serves trees that are not', () => {
+  const state = shardOf([
+    { id: 'h1', has: { VCPU: 4 }, aggregates: ['a'] },
+    { id: 'h2', has: { VCPU: 4 }, aggregates: ['b'] },
+    { id: 'pool', has: { DISK_GB: 9 }, traits: [SHARES], aggregates: ['a', 'b2'] },
+  ]);
+  const ofPool = group('_D', { DISK_GB: 1 }, { memberOf: [['b', 'b2']] });
+  assert.equal(said(find(state, [group('', { VCPU: 1 }), ofPool])), ['h1 VCPU=1 + pool DISK_GB=1']);
+});
+
 test('aggregates count for the provider or, in the unnamed group, for its root', () => {
   const state = shardOf([
     { id: 'h', aggregates: ['a'] },
