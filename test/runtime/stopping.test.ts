@@ -235,7 +235,8 @@ test('stopping - the server is asked whether it is there until the node has stop
   assert.is(asked.length, 2);
   stopped.end();
   assert.is(clock.pending, 0);
-  assert.is(await begun(stopped), false);
+  asked[1]?.resolve();
+  assert.equal([await begun(stopped), clock.pending, asked.length], [false, 0, 2], 'an answer that comes after that');
 
   const hung = silenceOf({ flush }, clock, 5_000);
   clock.runUntilIdle({ untilMs: clock.now() + 5_000 });
