@@ -14,7 +14,7 @@ import { SHARES_VIA_AGGREGATE } from './standard-traits.ts';
 interface Group {
   /** As its first member said it. */
   rule: InstanceGroup;
-  /** The consumers that are somewhere, each of which has a `Place`. */
+  /** The consumers that hold something, each of which has a `Place`. */
   readonly members: Set<string>;
   /** How many members have their home on each root: what is left behind on a host that went silent is no home. */
   readonly homes: Map<string, number>;
@@ -25,7 +25,10 @@ export interface Place {
   readonly group: string;
   /** The root on which its latest attempt holds something, or null while none does. */
   readonly home: string | null;
-  /** The roots on which any attempt holds something: something of it may run there. */
+  /**
+   * The roots on which any attempt holds something: something of it may run there. None: it holds only what is shared, or of
+   * providers that are not there; by its rule nothing is measured then, but the group goes on with that rule.
+   */
   readonly roots: readonly string[];
 }
 
@@ -68,12 +71,12 @@ function isSame(one: Place, other: Place): boolean {
   return alike && one.roots.every((root) => other.roots.includes(root));
 }
 
-/** Where a member is by what it holds, or null when that is nothing. */
+/** Where a member is by what it holds, or null when it is none or holds nothing. */
 export function placeOf(
   { group, held, latest, away }: Identity & Pick<Consumer, 'held'>,
   providers: Providers,
 ): Place | null {
-  if (group === undefined) return null;
+  if (group === undefined || held.length === 0) return null;
   const roots: string[] = [];
   let home: string | null = null;
   for (const { attempt, allocations } of held) {
@@ -85,7 +88,7 @@ export function placeOf(
       if (attempt === latest && away !== true) home ??= root.spec.id;
     }
   }
-  return roots.length === 0 ? null : { group: group.id, home, roots };
+  return { group: group.id, home, roots };
 }
 
 function enter(state: Grouped, member: string, { group: id, home, roots }: Place, rule: InstanceGroup): void {

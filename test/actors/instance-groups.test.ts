@@ -233,6 +233,39 @@ test('instance groups - a group ends with its last member, and may then begin wi
   for (const consumer of ['c3', 'c4']) assert.is(refusalIn(shard.tell(claimOf(consumer, 'b', other))), null);
 });
 
+test('instance groups - a group goes on with its rule while its members hold only what is shared, or is not there', () => {
+  const other: InstanceGroup = { ...CLOSE, policy: 'anti-affinity', maxPerHost: 1 };
+  const [root] = treeOf('a') as [ProviderSpec];
+  const device = { ...root, id: 'a-trait', name: 'a-trait', parent: 'a', inventories: {} };
+  const aside: Record<string, ProviderSpec[]> = {
+    shared: [{ ...root, traits: ['MISC_SHARES_VIA_AGGREGATE'] }, device],
+    gone: [root],
+  };
+  for (const [how, tree] of Object.entries(aside)) {
+    const shard = shardWith('a', 'b');
+    const put = (providers: ProviderSpec[]) => shard.tell({ type: 'put-tree', ask: 1, providers });
+    put([root, device]);
+    const groups = [{ name: 'n', resources: how === 'shared' ? { VCPU: 1 } : {} }];
+    const allocations = [
+      { provider: how === 'shared' ? 'a' : 'a-trait', group: 'n', resources: groups[0]?.resources ?? {} },
+    ];
+    const spec: RequestSpec = { groups, groupPolicy: 'none', instanceGroup: CLOSE };
+    assert.is(refusalIn(shard.tell({ ...claimOf('c1', 'a', CLOSE), spec, allocations })), null, how);
+    put(tree);
+    assert.is(shard.state.groups.known.get(CLOSE.id)?.homes.size, 0, how);
+    assert.is(refusalIn(shard.tell(claimOf('c2', 'b', other)))?.code, 'group-policy-conflict', how);
+    assert.is(refusalIn(shard.tell(claimOf('c3', 'b', CLOSE))), null, how);
+    put([root, device]);
+    assert.equal(
+      [...shard.state.providers.values()].flatMap(({ groupRules }) => [...groupRules.values()]),
+      ['affinity', 'affinity'],
+    );
+    assert.equal(restored(actor, shard.stored()), replayed(actor, shard.entries));
+    for (const consumer of ['c1', 'c3']) shard.tell({ type: 'release', consumer, deleted: true });
+    assert.is(refusalIn(shard.tell(claimOf('c4', 'b', other))), null, how);
+  }
+});
+
 test('instance groups - a claim that moves its own member does not count it, and counts what is kept for the others', () => {
   const shard = shardWith('a', 'b');
   shard.tell(claimOf('c1', 'a', APART));

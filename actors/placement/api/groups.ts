@@ -21,7 +21,7 @@ export function refusalOfMoves(state: PlacementState, records: readonly Consumer
     const identity = identityOf(consumers.holding.get(id), record);
     if (identity.group === undefined || hardRuleOf(identity.group) === null) continue;
     const place = placeOf({ ...identity, held: [{ attempt: identity.latest, allocations }] }, providers);
-    if (place !== null) after.set(id, { ...place, record });
+    if (place !== null && place.roots.length > 0) after.set(id, { ...place, record });
   }
   const named = new Set(records.map(({ consumer }) => consumer));
   const shifts = shiftsOf(
