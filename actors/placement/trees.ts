@@ -64,6 +64,7 @@ export function graft(
     state.untold.removed.delete(spec.id);
   }
   state.trees.set(root, [...(state.trees.get(root) ?? [root]), ...providers.map(({ id }) => id)]);
+  for (const look of state.looks) look.grown?.(root);
   countAnew(state, holders, treeOf(state, root));
 }
 
@@ -104,6 +105,7 @@ export function moveSubtree(state: PlacementState, id: string, parent: string | 
   if (root === oldRoot) return;
   prune(state, oldRoot, new Set(moving));
   trees.set(root, root === id ? moving : [...(trees.get(root) ?? [root]), ...moving]);
+  for (const look of state.looks) look.grown?.(root);
 }
 
 function prune({ trees }: Pick<PlacementState, 'trees'>, root: string, gone: ReadonlySet<string>): void {

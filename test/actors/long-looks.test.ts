@@ -305,6 +305,76 @@ test('placement, long looks - who asks again while it is looked for him is answe
   answers.until(shard, 4);
 });
 
+test('placement, long looks - a host that is put below another meanwhile is answered with once, whichever of them was come to', () => {
+  for (const groups of [[candidateGroup()], [candidateGroup(), candidateGroup({ suffix: '_1' })]]) {
+    const shard = fleet();
+    const answers = new Answers();
+    answers.ask(shard, candidates(1, { groups }));
+    const move = (id: string, parent: string | null) =>
+      shard.tell({ type: 'provider-update', ask: 9, id, name: id, parent, reparent: true }, 'other');
+    move('h0', `h${HOSTS - 1}`);
+    move(`h${HOSTS - 2}`, 'h1');
+    answers.slice(shard);
+    move(`h${HOSTS - 3}`, 'h0');
+    move(`h${HOSTS - 3}`, null);
+    answers.until(shard, 1);
+    const { requests, summaries } = answers.whole.get(1) as Candidates;
+    const alone = requests.filter(({ allocations }) => Object.keys(allocations).length === 1);
+    assert.equal(hostsIn({ requests: alone }).sort(), [...all].sort());
+    assert.is(summaries.h0?.root, `h${HOSTS - 1}`);
+    assert.equal(shard.state.looks, []);
+  }
+});
+
+test('placement, long looks - what is shared is shared as it is when a tree is come to, and nobody serves one way as two', () => {
+  const hosts = all.slice(0, 2_500);
+  const shard = fleet(hosts.length);
+  const shares = { traits: ['MISC_SHARES_VIA_AGGREGATE'], aggregates: ['all'] };
+  const pool = providerOf('pool', { inventories: { DISK_GB: inventoryOf() }, ...shares });
+  const late = providerOf('late', { inventories: { VCPU: inventoryOf() }, ...shares });
+  for (const tree of [pool, late]) shard.tell(put([tree]));
+  const answers = new Answers();
+  const twice = [candidateGroup({ suffix: '_1' }), candidateGroup({ suffix: '_2' })];
+  answers.ask(shard, candidates(1, { groups: twice }));
+  const inventories = { VCPU: inventoryOf({ total: 1 }) };
+  const change = { how: 'all', inventories, removed: [], allReserved: true };
+  shard.tell({ type: 'inventories-put', ask: 9, id: 'late', ...change } as PlacementApiMessage, 'other');
+  answers.until(shard, 1);
+  assert.equal(hostsIn(answers.whole.get(1)), hosts, 'it has one, and two are asked for');
+
+  for (const id of hosts) shard.tell(put([{ ...host(0), id, name: id, aggregates: ['all'] }]));
+  answers.ask(shard, candidates(2, { groups: [candidateGroup({ resources: { VCPU: 1, DISK_GB: 1 } })] }));
+  shard.tell({ type: 'traits-put', ask: 9, id: 'pool', traits: [] }, 'other');
+  answers.until(shard, 2);
+  const served = (answers.whole.get(2) as Candidates).requests.length;
+  assert.ok(served > 0 && served < hosts.length / 2, `${served} hosts were come to before it was shared no more`);
+});
+
+test('placement, long looks - of a tree that is another meanwhile the other ways are found as well', () => {
+  const HALF = HOSTS / 4;
+  const shard = shardWith();
+  for (let n = 0; n < HALF; n += 1) {
+    const root = providerOf(`h${n}`, { traits: ['CUSTOM_NODE'] });
+    const devices = ['0', '1'].map((d) =>
+      providerOf(`h${n}-${d}`, { parent: `h${n}`, inventories: { PGPU: inventoryOf({ total: 1 }) } }),
+    );
+    actor.apply(shard.state, { type: 'tree', providers: [root, ...devices], keepsOthers: true });
+  }
+  shard.tell({ type: 'trait-put', ask: 9, name: 'CUSTOM_NODE' });
+  const groups = [
+    candidateGroup({ suffix: '_n', resources: {}, required: [['CUSTOM_NODE']] }),
+    candidateGroup({ suffix: '_d', resources: { PGPU: 1 } }),
+  ];
+  const answers = new Answers();
+  answers.ask(shard, candidates(1, { groups, groupPolicy: 'none', sameSubtree: [['_n', '_d']] }));
+  for (let n = 0; n < 10; n += 1) {
+    shard.tell({ type: 'aggregates-put', ask: 9, id: `h${n}`, aggregates: ['some'], counted: true }, 'other');
+  }
+  answers.until(shard, 1);
+  const devices = Array.from({ length: HALF }, (_, n) => [`h${n}-0`, `h${n}-1`]).flat();
+  assert.equal(hostsIn(answers.whole.get(1)).sort(), devices.sort());
+});
+
 test('placement, long looks - whatever changes meanwhile, all that stays is found, with what is told of it', () => {
   for (let seed = 1; seed <= 8; seed += 1) {
     const random = seededRandom(seed);

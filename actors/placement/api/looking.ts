@@ -9,6 +9,8 @@ export interface Looking {
   readonly steps: Generator<void, ApiOutcome>;
   /** A provider is gone: it is not answered with, though it was found. */
   readonly gone: (id: string) => void;
+  /** A tree has got providers of another one. */
+  readonly grown?: (root: string) => void;
 }
 
 /** One that is not answered yet, by whom and as which question it was asked first. */
@@ -17,7 +19,8 @@ export interface Look {
   readonly first: number;
   readonly ask: number;
   /** Of which no provider that goes has a part any more, once all is found. */
-  gone: ((id: string) => void) | null;
+  gone: Looking['gone'] | null;
+  readonly grown: Looking['grown'];
   /** Looks, then puts the answer into words, and answers in how many parts that is. */
   readonly steps: Generator<void, readonly string[]>;
   parts: readonly string[] | null;

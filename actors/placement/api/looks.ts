@@ -28,9 +28,9 @@ export function look(state: PlacementState, asked: Asked, from: Address, turn: T
   const { ask, again: first = ask } = asked;
   // Whoever asks again has not heard yet, and will.
   if (looks.some((one) => one.from === from && one.first === first)) return;
-  const { steps, gone } =
+  const { steps, gone, grown } =
     asked.type === 'candidates' ? lookForCandidates(state, asked) : lookForProviders(state, asked);
-  const one: Look = { from, first, ask, gone, steps: answering(steps), parts: null, sent: 0 };
+  const one: Look = { from, first, ask, gone, grown, steps: answering(steps), parts: null, sent: 0 };
   looks.push(one);
   goOn(one, turn);
   if (isAnswered(one) || looks.length > MAX_LOOKS) {

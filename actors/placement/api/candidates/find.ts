@@ -13,8 +13,6 @@ import { type Sharers, sharersOf, slotsOf } from './options.ts';
 import { type Budget, type Candidate, search } from './search.ts';
 import { type CandidateSummary, type Summaries, summariesOf } from './summaries.ts';
 
-type Search = Generator<Candidate | null>;
-
 /** The most choices that one question may try, some tenths of a second. */
 const MAX_STEPS = 3_000_000;
 /** The most providers named in all candidates of an answer together. */
@@ -44,6 +42,26 @@ interface Found {
   readonly summaries: Summaries;
   /** The providers that went meanwhile: how many ways had been found then. */
   readonly gone: Map<string, number>;
+  /** The roots of trees to which others came that may not have been come to, and are not looked at again yet. */
+  readonly grown: Set<string>;
+}
+
+/** What trees are looked at by, as things stand. */
+interface Bearings {
+  readonly sharers: Sharers;
+  /** The roots of the trees that groups ask for; null: there is no such tree. */
+  readonly treesAsked: ReadonlyMap<CandidateGroup, string> | null;
+}
+
+/** A tree of which ways are found, one after the other. */
+interface Going {
+  readonly root: string;
+  /** All that may serve, and what stands above it in the tree. */
+  readonly seen: readonly Provider[];
+  readonly hasChoice: boolean;
+  readonly search: Generator<Candidate | null>;
+  /** In which slice it was seen last that nothing of it is another by now. */
+  slice: number;
 }
 
 /**
@@ -53,13 +71,14 @@ interface Found {
 export function lookForCandidates(state: PlacementState, request: Asked): Looking {
   const landscape = landscapeOf(state, request.foreign);
   const summaries = summariesOf(landscape, request.nested);
-  const found: Found = { ways: [], serving: [], rounds: [], summaries, gone: new Map() };
+  const found: Found = { ways: [], serving: [], rounds: [], summaries, gone: new Map(), grown: new Set() };
   return {
     steps: stepsOf(landscape, request, found),
     gone(id) {
       found.gone.set(id, found.ways.length);
       found.summaries.forget(id);
     },
+    grown: (root) => void found.grown.add(root),
   };
 }
 
@@ -79,18 +98,23 @@ function providersOf({ mappings }: Candidate): string[] {
 }
 
 /** The ways of which all providers are still there, and how many came in each round. All are looked at in one turn. */
-function standing({ ways, serving, rounds, gone }: Found): [Candidate[], number[]] {
+function standing(found: Found): [Candidate[], number[]] {
+  const { ways, rounds } = found;
   const left: Candidate[] = [];
   let place = 0;
   const counts = rounds.map((count) => {
     const before = left.length;
     for (const end = place + count; place < end; place += 1) {
-      const stands = (serving[place] as readonly string[]).every((id) => place >= (gone.get(id) ?? 0));
-      if (stands) left.push(ways[place] as Candidate);
+      if (stands(found, place)) left.push(ways[place] as Candidate);
     }
     return left.length - before;
   });
   return [left, counts];
+}
+
+/** Whether nothing of a way has gone since it was found. */
+function stands({ serving, gone }: Found, place: number): boolean {
+  return (serving[place] as readonly string[]).every((id) => place >= (gone.get(id) ?? 0));
 }
 
 function unknownName(state: PlacementState, { groups, rootRequired, rootForbidden }: CandidatesRequest) {
@@ -106,41 +130,99 @@ function unknownName(state: PlacementState, { groups, rootRequired, rootForbidde
   return null;
 }
 
-function* collect(landscape: Landscape, request: CandidatesRequest, found: Found): Generator<void, void> {
-  const { state, providers } = landscape;
-  const { ways, serving, rounds, summaries, gone } = found;
+function bearingsOf({ state, providers, sharers }: Landscape, { groups }: CandidatesRequest): Bearings {
   const treesAsked = new Map<CandidateGroup, string>();
-  for (const group of request.groups) {
+  let areAllThere = true;
+  for (const group of groups) {
     if (group.inTree === null) continue;
     const provider = providers.get(group.inTree);
-    if (provider === undefined) return;
-    treesAsked.set(group, provider.root);
+    if (provider === undefined) areAllThere = false;
+    else treesAsked.set(group, provider.root);
   }
-  const sharers = sharersOf(state, landscape.sharers);
+  return { sharers: sharersOf(state, sharers), treesAsked: areAllThere ? treesAsked : null };
+}
+
+function* collect(landscape: Landscape, request: CandidatesRequest, found: Found): Generator<void, void> {
+  const { state, providers } = landscape;
+  const { ways, serving, rounds, summaries, gone, grown } = found;
+  let bearings = bearingsOf(landscape, request);
   const budget: Budget = { steps: MAX_STEPS };
   const pace = paceOfLook();
-  const known = new Set<string>();
+  let slice = 0;
   // Only a provider that serves several trees, or a group that is spread, can lead to one way twice.
-  const mayRepeat = sharers.areAny || request.groups.length > 1;
+  let known = bearings.sharers.areAny || request.groups.length > 1 ? new Set<string>() : null;
   let entries = 0;
-  let goingOn: Search[] = [];
+  let goingOn: Going[] = [];
   const isFull = () => ways.length >= (request.limit ?? Number.POSITIVE_INFINITY) || entries >= MAX_ENTRIES;
 
-  /** Takes the next new way of a tree; false when there is none. */
-  function* next(going: Search): Generator<void, boolean> {
+  /** Lets others be served. */
+  function* rest(): Generator<void, void> {
+    yield;
+    slice += 1;
+    bearings = bearingsOf(landscape, request);
+    if (known === null && (grown.size > 0 || bearings.sharers.areAny)) yield* learnKnown();
+  }
+
+  /** From now on a way may be come to again. */
+  function* learnKnown(): Generator<void, Set<string>> {
+    const keys = new Set<string>();
+    known = keys;
+    for (let place = 0; place < ways.length; place += 1) {
+      if (stands(found, place)) keys.add(keyNow(ways[place] as Candidate, serving[place] as readonly string[]));
+      if (pace.isDue(1)) yield* rest();
+    }
+    return keys;
+  }
+
+  /** With a provider that has come again it is another way. */
+  const keyNow = (way: Candidate, ofWay: readonly string[]) => {
+    const key = keyOf(way);
+    if (gone.size === 0) return key;
+    const goings = ofWay.filter((id) => gone.has(id)).map((id) => ` ${id}@${gone.get(id)}`);
+    return key + goings.sort().join('');
+  };
+
+  function begin(root: string, tree: readonly Provider[]): Going | null {
+    const { sharers, treesAsked } = bearings;
+    const [top] = tree;
+    if (top === undefined || treesAsked === null || !rootServes(top, request)) return null;
+    const shared = sharers.with(tree);
+    const slots = slotsOf(request.groups, tree, shared, treesAsked);
+    if (slots === null) return null;
+    // Where nothing can be chosen there is one way at most, and the search need not be kept.
+    const hasChoice = slots.some(({ options }) => options.length > 1);
+    const seen = shared.length === 0 ? tree : [...tree, ...shared];
+    return { root, seen, hasChoice, search: search(slots, request, providers, budget), slice };
+  }
+
+  /** The same, or begun anew where anything is other than it was: what it was before does not go with what others are now. */
+  function* standingNow(going: Going): Generator<void, Going | null> {
+    let now: Going | null = going;
+    while (now !== null && now.slice !== slice) {
+      if (now.seen.every((one) => providers.get(one.spec.id) === one)) now.slice = slice;
+      else {
+        if (known === null) yield* learnKnown();
+        now = begin(now.root, landscape.tree(now.root));
+      }
+    }
+    return now;
+  }
+
+  /** Takes the next new way of a tree; null when there is none, otherwise whence the one after it comes. */
+  function* next(before: Going): Generator<void, Going | null> {
+    let going: Going | null = before;
     for (;;) {
-      const { value: way, done } = going.next();
-      if (done === true) return false;
+      going = yield* standingNow(going);
+      if (going === null) return null;
+      const { value: way, done } = going.search.next();
+      if (done === true) return null;
       if (way === null) {
-        yield;
+        yield* rest();
         continue;
       }
-      // It goes on from the providers as they were when the tree was come to.
       const ofWay = providersOf(way);
-      if (ofWay.some((id) => providers.get(id) === undefined)) continue;
-      if (mayRepeat) {
-        // With one that has come again it is another.
-        const key = keyOf(way) + ofWay.map((id) => gone.get(id) ?? '');
+      if (known !== null) {
+        const key = keyNow(way, ofWay);
         if (known.has(key)) continue;
         known.add(key);
       }
@@ -149,38 +231,41 @@ function* collect(landscape: Landscape, request: CandidatesRequest, found: Found
       serving.push(ofWay);
       entries += ids.length;
       const told = summaries.add(ids);
-      if (pace.isDue(EFFORT_OF_WAY + 2 * told)) yield;
-      return true;
+      if (pace.isDue(EFFORT_OF_WAY + 2 * told)) yield* rest();
+      return going;
     }
   }
 
-  for (const root of rootsFor(state, request, treesAsked, sharers)) {
+  if (bearings.treesAsked === null) return;
+  for (const root of rootsFor(state, request, bearings.treesAsked, bearings.sharers)) {
     if (isFull()) break;
     let tree = landscape.tree(root);
     if (pace.isDue(tree.length)) {
-      yield;
+      yield* rest();
       // It may be another by now, or gone.
       tree = landscape.tree(root);
-      if (tree.length === 0) continue;
     }
-    if (!rootServes(tree[0] as Provider, request)) continue;
-    const slots = slotsOf(request.groups, tree, sharers.with(tree), treesAsked);
-    if (slots === null) continue;
     const before = budget.steps;
-    const ofTree = search(slots, request, providers, budget);
-    // Where nothing can be chosen there is one way at most, and the search need not be kept.
-    const isFound = yield* next(ofTree);
-    if (isFound && slots.some(({ options }) => options.length > 1)) goingOn.push(ofTree);
-    if (pace.isDue((before - budget.steps) / CHOICES_OF_LOOK)) yield;
+    const begun = begin(root, tree);
+    const going = begun === null ? null : yield* next(begun);
+    if (going?.hasChoice === true) goingOn.push(going);
+    if (pace.isDue((before - budget.steps) / CHOICES_OF_LOOK)) yield* rest();
   }
   rounds.push(ways.length);
-  while (goingOn.length > 0 && !isFull()) {
+  while (goingOn.length + grown.size > 0 && !isFull()) {
+    for (const root of grown) {
+      grown.delete(root);
+      if (pace.isDue(landscape.tree(root).length)) yield* rest();
+      const begun = begin(root, landscape.tree(root));
+      if (begun !== null) goingOn.push(begun);
+    }
     const before = ways.length;
-    const left: Search[] = [];
-    for (const going of goingOn) {
+    const left: Going[] = [];
+    for (const one of goingOn) {
       const steps = budget.steps;
-      if (!isFull() && (yield* next(going))) left.push(going);
-      if (pace.isDue(1 + (steps - budget.steps) / CHOICES_OF_LOOK)) yield;
+      const going = isFull() ? null : yield* next(one);
+      if (going !== null) left.push(going);
+      if (pace.isDue(1 + (steps - budget.steps) / CHOICES_OF_LOOK)) yield* rest();
     }
     goingOn = left;
     rounds.push(ways.length - before);

@@ -31,7 +31,9 @@ export interface Sharers {
  * @param foreign Providers of other shards that share.
  */
 export function sharersOf({ providers, indexes }: PlacementState, foreign: readonly Provider[]): Sharers {
-  const all = [...[...indexes.sharing].map((id) => providers.get(id) as Provider), ...foreign];
+  const own = [...indexes.sharing].map((id) => providers.get(id) as Provider);
+  // One that has come here from another shard is as it is here.
+  const all = [...own, ...foreign.filter(({ spec }) => !providers.has(spec.id))];
   const byAggregate = new Map<string, Provider[]>();
   for (const sharer of all) {
     for (const aggregate of sharer.aggregates) {

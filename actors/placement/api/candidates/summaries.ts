@@ -25,9 +25,11 @@ export function summariesOf({ providers, tree }: Landscape, nested: boolean): Su
     add(ids) {
       const before = all.size;
       for (const id of ids) {
-        if (all.has(id)) continue;
-        for (const { spec, root, stocks } of tree(providers.get(id)?.root ?? id)) {
-          if (all.has(spec.id) || (!nested && spec.id !== id)) continue;
+        const rootOfId = providers.get(id)?.root ?? id;
+        if (all.get(id)?.root === rootOfId) continue;
+        for (const { spec, root, stocks } of tree(rootOfId)) {
+          // What was told as of another tree has come to this one.
+          if (all.get(spec.id)?.root === root || (!nested && spec.id !== id)) continue;
           const resources: Record<string, { capacity: number; used: number }> = {};
           for (const resourceClass in spec.inventories) {
             const stock = stocks.get(resourceClass);
