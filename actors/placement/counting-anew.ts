@@ -3,7 +3,6 @@
 
 import { locate } from './groups.ts';
 import type { Provider } from './providers.ts';
-import { SHARES_VIA_AGGREGATE } from './standard-traits.ts';
 import type { PlacementState } from './state.ts';
 import { countTenants } from './tenants.ts';
 
@@ -11,15 +10,11 @@ export function noteHolders({ holders }: Provider, among: Set<string>): void {
   for (const consumer of holders instanceof Map ? holders.keys() : holders) among.add(consumer);
 }
 
-/** Members of groups are on a root that shares nothing, and on none that does: one has come to share, or does no more. */
+/** On what members of groups are goes by which roots share: one has come to, or does no more. */
 export function locateHolders(state: PlacementState, tree: readonly Provider[]): void {
   const holders = new Set<string>();
   for (const provider of tree) noteHolders(provider, holders);
   for (const consumer of holders) locate(state, consumer);
-}
-
-export function shares({ traits }: Pick<Provider, 'traits'>): boolean {
-  return traits.has(SHARES_VIA_AGGREGATE);
 }
 
 /**

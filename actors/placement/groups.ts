@@ -3,6 +3,7 @@
 // only the group as a whole can know, where its members' home is and what its rule is, stands in `Groups`, which all
 // others reach through the functions here. A group exists for as long as it has members.
 
+import type { Allocation } from '../../machines/instance-build.ts';
 import { adjust } from '../amounts.ts';
 import type { InstanceGroup, RequestSpec } from '../messages/common.ts';
 import type { Claim, GroupKnown, Refusal } from '../messages/placement.ts';
@@ -73,22 +74,46 @@ function isSame(one: Place, other: Place): boolean {
 
 /** Where a member is by what it holds, or null when it is none or holds nothing. */
 export function placeOf(
-  { group, held, latest, away }: Identity & Pick<Consumer, 'held'>,
+  { group, held, latest, away, several }: Identity & Pick<Consumer, 'held' | 'several'>,
   providers: Providers,
 ): Place | null {
   if (group === undefined || held.length === 0) return null;
   const roots: string[] = [];
   let home: string | null = null;
   for (const { attempt, allocations } of held) {
-    for (const { provider } of allocations) {
-      const root = rootOf(provider, providers);
-      // What is shared by many hosts is none of them; only callers of the Placement API take of it.
-      if (root === undefined || root.traits.has(SHARES_VIA_AGGREGATE)) continue;
-      if (!roots.includes(root.spec.id)) roots.push(root.spec.id);
-      if (attempt === latest && away !== true) home ??= root.spec.id;
+    for (const { spec } of hostsOf(allocations, several === true, providers)) {
+      if (!roots.includes(spec.id)) roots.push(spec.id);
+      if (attempt === latest && away !== true) home ??= spec.id;
     }
   }
   return { group: group.id, home, roots };
+}
+
+/**
+ * The roots that an attempt is on. What is shared by many hosts is none of them; only callers of the Placement API take of
+ * it. A host that shares is a host all the same, for who has no other.
+ */
+function hostsOf(allocations: readonly Allocation[], hasOthers: boolean, providers: Providers): readonly Provider[] {
+  const roots: Provider[] = [];
+  let doAnyShare = false;
+  for (const { provider } of allocations) {
+    const root = rootOf(provider, providers);
+    if (root === undefined || roots.includes(root)) continue;
+    roots.push(root);
+    doAnyShare ||= shares(root);
+  }
+  if (!doAnyShare) return roots;
+  const sharingNothing = roots.filter((root) => !shares(root));
+  return hasOthers || sharingNothing.length > 0 ? sharingNothing : roots.filter((root) => !isPool(root));
+}
+
+export function shares({ traits }: Pick<Provider, 'traits'>): boolean {
+  return traits.has(SHARES_VIA_AGGREGATE);
+}
+
+/** Whether all that a root has is shared: no compute has told of it. */
+export function isPool(root: Pick<Provider, 'traits' | 'told'>): boolean {
+  return root.told === null && shares(root);
 }
 
 function enter(state: Grouped, member: string, { group: id, home, roots }: Place, rule: InstanceGroup): void {

@@ -5,7 +5,8 @@
 import type { Inventory, ProviderSpec } from '../messages/placement.ts';
 import { isSame } from '../same.ts';
 import { learnNames } from './catalog.ts';
-import { countAnew, locateHolders, noteHolders, shares } from './counting-anew.ts';
+import { countAnew, locateHolders, noteHolders } from './counting-anew.ts';
+import { isPool, shares } from './groups.ts';
 import { install, uninstall } from './indexes.ts';
 import { inUse, makeProvider, type Provider } from './providers.ts';
 import type { PlacementRecord } from './records.ts';
@@ -23,6 +24,7 @@ export function applyTree(
   const staying = new Set(tree.map(({ id }) => id));
   const holders = new Set<string>();
   const rootBefore = providers.get(root);
+  const wasPool = rootBefore !== undefined && isPool(rootBefore);
   for (const told of tree) {
     const before = providers.get(told.id);
     const spec = before === undefined || !keepsOthers ? told : merged(before, told);
@@ -52,7 +54,8 @@ export function applyTree(
     }
   }
   trees.set(root, [...staying]);
-  if (rootBefore !== undefined && shares(rootBefore) !== shares(providers.get(root) as Provider))
+  // A pool that a compute tells of is a host from now on.
+  if (wasPool || (rootBefore !== undefined && shares(rootBefore) !== shares(providers.get(root) as Provider)))
     locateHolders(state, treeOf(state, root));
   if (holders.size > 0) countAnew(state, holders, treeOf(state, root));
 }

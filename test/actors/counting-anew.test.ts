@@ -76,9 +76,11 @@ function assertCounts(shard: Shard, told: Record<string, unknown>, what: string)
   assert.equal(standingIn(shard.state), standingIn(actor.restore([shard.stored()])), what);
 }
 
-test('placement, counting anew - members are on a host that does not share any more, and on none that has come to share', () => {
+test('placement, counting anew - members are on a host that does not share any more, and on none that has come to share beside another', () => {
   const shard = shardWith([host('a')], [host('b')]);
-  assert.is(refusalIn(shard.tell(without('i', 'a', { ...group, maxPerHost: 1 }))), null);
+  assert.is(refusalIn(shard.tell(without('i', 'b', { ...group, maxPerHost: 1 }))), null);
+  const allocations = ['b', 'a'].map((provider) => ({ provider, resources: { VCPU: 1 } }));
+  ask(shard, { type: 'allocations-put', consumers: [{ consumer: 'i', allocations, project: 'p', user: 'u' }] });
   for (const give of [
     (traits: string[]) => ask(shard, { type: 'traits-put', id: 'a', traits }),
     (traits: string[]) => shard.tell(put([host('a', traits)])),
@@ -90,6 +92,30 @@ test('placement, counting anew - members are on a host that does not share any m
     const refused = refusalIn(shard.tell(without('j', 'a', { ...group, maxPerHost: 1 })));
     assert.is(refused?.code, 'group-anti-affinity');
   }
+});
+
+test('placement, counting anew - on a host that shares, those are who have no other, until there is none that a compute tells of', () => {
+  const apart = { ...group, maxPerHost: 1 };
+  const shard = shardWith([host('a', [SHARES])], [host('b')]);
+  assert.is(refusalIn(shard.tell(without('i', 'a', apart))), null);
+  assertCounts(shard, { a: [1, 1] }, 'it is a host all the same');
+  assert.is(refusalIn(shard.tell(without('j', 'a', apart)))?.code, 'group-anti-affinity');
+  assert.is(refusalIn(shard.tell(without('j', 'b', apart))), null);
+  ask(shard, { type: 'provider-create', id: 'pool', name: 'pool', parent: null });
+  ask(shard, { type: 'traits-put', id: 'pool', traits: [SHARES] });
+  const inventories = { VCPU: inventoryOf() };
+  ask(shard, { type: 'inventories-put', id: 'pool', how: 'all', inventories, removed: [], allReserved: true });
+  const hold = (consumer: string, ...providers: string[]) => {
+    const allocations = providers.map((provider) => ({ provider, resources: { VCPU: 1 } }));
+    ask(shard, { type: 'allocations-put', consumers: [{ consumer, allocations, project: 'p', user: 'u' }] });
+  };
+  hold('i', 'pool', 'a');
+  hold('j', 'b', 'pool', 'a');
+  assertCounts(shard, { a: [2, 1], b: [1, 1], pool: [2, undefined] }, 'each has a host, and takes of what is shared');
+  for (const consumer of ['i', 'j']) hold(consumer, 'pool');
+  assertCounts(shard, { a: [0, undefined], b: [0, undefined], pool: [2, undefined] }, 'a pool is no host');
+  shard.tell(put([host('pool', [SHARES])]));
+  assertCounts(shard, { pool: [2, 2] }, 'a compute has told of it');
 });
 
 test('placement, counting anew - who holds a device for its traits alone is where it comes again', () => {

@@ -236,30 +236,34 @@ test('instance groups - a group ends with its last member, and may then begin wi
 test('instance groups - a group goes on with its rule while its members hold only what is shared, or is not there', () => {
   const other: InstanceGroup = { ...CLOSE, policy: 'anti-affinity', maxPerHost: 1 };
   const [root] = treeOf('a') as [ProviderSpec];
+  const pool = { ...root, id: 'pool', name: 'pool', traits: ['MISC_SHARES_VIA_AGGREGATE'] };
   const device = { ...root, id: 'a-trait', name: 'a-trait', parent: 'a', inventories: {} };
-  const aside: Record<string, ProviderSpec[]> = {
-    shared: [{ ...root, traits: ['MISC_SHARES_VIA_AGGREGATE'] }, device],
-    gone: [root],
-  };
-  for (const [how, tree] of Object.entries(aside)) {
-    const shard = shardWith('a', 'b');
-    const put = (providers: ProviderSpec[]) => shard.tell({ type: 'put-tree', ask: 1, providers });
-    put([root, device]);
-    const groups = [{ name: 'n', resources: how === 'shared' ? { VCPU: 1 } : {} }];
-    const allocations = [
-      { provider: how === 'shared' ? 'a' : 'a-trait', group: 'n', resources: groups[0]?.resources ?? {} },
-    ];
+  for (const how of ['shared', 'gone']) {
+    const shard = shardWith('b');
+    const put = (...providers: ProviderSpec[]) => shard.tell({ type: 'put-tree', ask: 1, providers });
+    const ask = (message: object) => shard.tell({ ask: 1, ...message } as never);
+    put(root, device);
+    const groups = [{ name: 'n', resources: {} }];
+    const allocations = [{ provider: device.id, group: 'n', resources: {} }];
     const spec: RequestSpec = { groups, groupPolicy: 'none', instanceGroup: CLOSE };
     assert.is(refusalIn(shard.tell({ ...claimOf('c1', 'a', CLOSE), spec, allocations })), null, how);
-    put(tree);
+    if (how === 'gone') put(root);
+    else {
+      ask({ type: 'provider-create', id: pool.id, name: pool.name, parent: null });
+      ask({ type: 'traits-put', id: pool.id, traits: pool.traits });
+      const { inventories } = pool;
+      ask({ type: 'inventories-put', id: pool.id, how: 'all', inventories, removed: [], allReserved: true });
+      const taken = [{ provider: pool.id, resources: { VCPU: 1 } }];
+      const consumers = [{ consumer: 'c1', allocations: taken, project: 'p', user: 'u' }];
+      ask({ type: 'allocations-put', consumers });
+    }
     assert.is(shard.state.groups.known.get(CLOSE.id)?.homes.size, 0, how);
     assert.is(refusalIn(shard.tell(claimOf('c2', 'b', other)))?.code, 'group-policy-conflict', how);
     assert.is(refusalIn(shard.tell(claimOf('c3', 'b', CLOSE))), null, how);
-    put([root, device]);
-    assert.equal(
-      [...shard.state.providers.values()].flatMap(({ groupRules }) => [...groupRules.values()]),
-      ['affinity', 'affinity'],
-    );
+    if (how === 'gone') put(root, device);
+    else ask({ type: 'traits-put', id: pool.id, traits: [] });
+    const rules = [...shard.state.providers.values()].flatMap(({ groupRules }) => [...groupRules.values()]);
+    assert.equal(rules, ['affinity', 'affinity'], how);
     assert.equal(restored(actor, shard.stored()), replayed(actor, shard.entries));
     for (const consumer of ['c1', 'c3']) shard.tell({ type: 'release', consumer, deleted: true });
     assert.is(refusalIn(shard.tell(claimOf('c4', 'b', other))), null, how);

@@ -20,7 +20,9 @@ export function refusalOfMoves(state: PlacementState, records: readonly Consumer
     const { consumer: id, allocations } = record;
     const identity = identityOf(consumers.holding.get(id), record);
     if (identity.group === undefined || hardRuleOf(identity.group) === null) continue;
-    const place = placeOf({ ...identity, held: [{ attempt: identity.latest, allocations }] }, providers);
+    const held = [{ attempt: identity.latest, allocations }];
+    const { several } = record;
+    const place = placeOf({ ...identity, held, ...(several === true ? { several } : {}) }, providers);
     if (place !== null && place.roots.length > 0) after.set(id, { ...place, record });
   }
   const named = new Set(records.map(({ consumer }) => consumer));
