@@ -61,7 +61,10 @@ function contentOf(
   return answer() as Refused;
 }
 
-/** A provider goes to another shard with all that is below it, if it is as it was and nothing is held on it. */
+/**
+ * A provider goes to another shard with all that is below it, if it is as it was and nothing is held on it. What a compute has
+ * told does not: this shard would know nothing of it when it is told again, and there would be two of it.
+ */
 function leaving(state: PlacementState, { id, generations }: Required<PartContent>['leaves']) {
   const ids = state.providers.has(id) ? subtreeOf(state, id) : [];
   const isSame =
@@ -72,6 +75,11 @@ function leaving(state: PlacementState, { id, generations }: Required<PartConten
   if (busy !== undefined) {
     const message = `something is held on provider '${busy}', which keeps it with its placement shard`;
     return refused('other-shard', message, { provider: busy });
+  }
+  const told = ids.find((one) => state.providers.get(one)?.told !== null);
+  if (told !== undefined) {
+    const message = `a compute tells of provider '${told}', which keeps it with its placement shard`;
+    return refused('other-shard', message, { provider: told });
   }
   return { consumers: [], record: { type: 'subtree-left' as const, ids } };
 }

@@ -204,6 +204,29 @@ test('parts - one that changed since it was looked at stays, and so does one on 
   checkQuiet(on);
 });
 
+test('parts - what a compute tells of stays with its shard, as does all above it: told again there would be two of it', () => {
+  const on = rig();
+  const [host, bare] = [hostOf(0), { inventories: {}, traits: [], aggregates: [] }];
+  const tree = [
+    { id: host, name: host, parent: null, ...bare },
+    { id: 'deep', name: 'deep', parent: host, ...bare },
+  ];
+  on.say(0, { type: 'put-tree', ask: 1, providers: tree });
+  on.say(0, { type: 'provider-create', ask: 90, id: 'mid', name: 'mid', parent: host });
+  on.say(0, { type: 'provider-update', ask: 90, id: 'deep', name: 'deep', parent: 'mid', reparent: true });
+  on.answers.length = 0;
+  for (const [id, ...below] of [['deep'], ['mid', 'deep'], [host, 'mid', 'deep']] as [string, ...string[]][]) {
+    const generationOf = (one: string) => on.shards[0]?.state.providers.get(one)?.generation ?? -1;
+    const generations = Object.fromEntries([id, ...below].map((one) => [one, generationOf(one)]));
+    const leaving = parts((shard) => (shard === 0 ? { leaves: { id, generations }, wide: true } : {}));
+    on.say(0, together(id, leaving));
+    on.deliver();
+  }
+  assert.equal(codes(on), ['other-shard', 'other-shard', 'other-shard']);
+  assert.is(on.shards[0]?.state.providers.get('deep')?.root, host);
+  checkQuiet(on);
+});
+
 test('parts - of two that make one name in different shards, one does', () => {
   const on = rig();
   on.say(0, together('one', create('x', 'twin', 1)));
