@@ -2,11 +2,12 @@
 
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import type { Inventory } from '../../actors/messages/placement.ts';
+import type { Inventory, ProvidersChanged } from '../../actors/messages/placement.ts';
 import { unpackDecision } from '../../actors/messages/stored-decision.ts';
 import { everyPlacement, placementOf } from '../../actors/routing.ts';
 import { OUTWAITS_MS } from '../../actors/scheduler/rivals.ts';
 import { scheduler } from '../../actors/scheduler/scheduler.ts';
+import { emptyView, forgetGenerations, forgetUnlisted, learnChanges } from '../../actors/scheduler/view/view.ts';
 import { bench, sentOf, type Turned, told } from '../support/turn.ts';
 
 const test = suite('shards and a scheduler');
@@ -405,6 +406,24 @@ test('shards - a device that has come to a tree of another shard stays known whe
   assert.equal([treeIn(first), treeIn(second)], [[first], [second, 'gpu']]);
   tell(1, 2, { removed: ['gpu'] });
   assert.equal([treeIn(first), treeIn(second)], [[first], [second]]);
+});
+
+test('shards and a scheduler - a root that stays where it was a child once is known until its own shard tells that it is gone', () => {
+  const view = emptyView(3);
+  const [root] = HOSTS as [string];
+  const bare = { name: root, inventories: {}, traits: [], aggregates: [], used: {} };
+  const tell = (shard: number, told: Partial<ProvidersChanged>) =>
+    learnChanges(view, { changed: [], used: [], removed: [], ...told, shard } as ProvidersChanged);
+  tell(1, { changed: [{ ...bare, id: root, parent: HOSTS[1] as string, root: HOSTS[1] as string, generation: 3 }] });
+  tell(1, { changed: [{ ...bare, id: root, parent: null, root, generation: 4 }] });
+  forgetUnlisted(view, new Set(), 0);
+  tell(0, { removed: [root] });
+  assert.ok(view.providers.has(root), 'the shard that it would be made with does not have it');
+  forgetGenerations(view, 1);
+  tell(1, { changed: [{ ...bare, id: root, parent: null, root, generation: 1 }] });
+  assert.is(view.providers.get(root)?.generation, 1, 'its shard has begun another life');
+  tell(1, { removed: [root] });
+  assert.is(view.providers.size + view.toldElsewhere.size, 0);
 });
 
 test.run();

@@ -39,6 +39,8 @@ export interface View {
   readonly toldWholeAt: Map<string, number>;
   /** The use of providers that are not known yet: a page on its way may tell of them as they were before. */
   readonly toldEarly: Map<string, ProviderUsage & { readonly shard: number }>;
+  /** What another shard tells than the one that its root is dealt to: what was a child once stays with its shard. */
+  readonly toldElsewhere: Map<string, number>;
   /** The providers of each tree, by its root, the root first. */
   readonly trees: Map<string, Provider[]>;
   /** Where the members of instance groups are. */
@@ -97,6 +99,7 @@ export function emptyView(shards = 1): View {
     providers: new Map(),
     toldWholeAt: new Map(),
     toldEarly: new Map(),
+    toldElsewhere: new Map(),
     trees: new Map(),
     groups: emptyGroupsView(),
     hosts: new Map(),
@@ -142,7 +145,7 @@ export function noteChange(view: View, root: string): void {
  * Takes a provider as placement tells it, unless something newer is known. The answer to a claim may have told its use
  * of a later generation before: that use stays, but its inventories are news all the same.
  */
-export function learnProvider(view: View, told: ProviderState): void {
+export function learnProvider(view: View, told: ProviderState, shard = placementShardOf(told.root, view.shards)): void {
   const known = view.providers.get(told.id);
   if (known !== undefined && (view.toldWholeAt.get(told.id) ?? -1) >= told.generation) return;
   const { root, generation, used, tenants, groups, groupRules, ...spec } = told;
@@ -153,6 +156,8 @@ export function learnProvider(view: View, told: ProviderState): void {
   provider.generation = isUseNews ? generation : known.generation;
   view.providers.set(told.id, provider);
   view.toldWholeAt.set(told.id, generation);
+  if (shard === placementShardOf(root, view.shards)) view.toldElsewhere.delete(told.id);
+  else view.toldElsewhere.set(told.id, shard);
   if (isUseNews) {
     setUsed(view, provider, used);
     setTenants(view, provider, tenants);
@@ -220,9 +225,15 @@ function setTenants(view: View, provider: Provider, told = 0): boolean {
   return provider.tenants !== before;
 }
 
+/** The shard that tells of a provider. */
+function shardTelling({ toldElsewhere, shards }: Pick<View, 'toldElsewhere' | 'shards'>, one: Provider): number {
+  return toldElsewhere.get(one.spec.id) ?? placementShardOf(one.root, shards);
+}
+
 function forgetProvider(view: View, provider: Provider): void {
   const { id } = provider.spec;
   view.providers.delete(id);
+  view.toldElsewhere.delete(id);
   view.toldWholeAt.delete(id);
   learnMembers(view.groups, id, undefined, undefined);
   leaveTree(view, provider);
@@ -252,18 +263,18 @@ const NO_TREE: readonly Provider[] = [];
 export function learnChanges(view: View, { shard, changed, used, removed }: ProvidersChanged): void {
   for (const id of removed) {
     const known = view.providers.get(id);
-    if (known !== undefined && placementShardOf(known.root, view.shards) === shard) forgetProvider(view, known);
+    if (known !== undefined && shardTelling(view, known) === shard) forgetProvider(view, known);
   }
-  for (const provider of changed) learnProvider(view, provider);
+  for (const provider of changed) learnProvider(view, provider, shard);
   for (const usage of used) learnUsage(view, usage, shard);
 }
 
 /** Lets whatever a shard tells next count as newer than what is known of its providers. */
-export function forgetGenerations({ providers, toldWholeAt, toldEarly, shards }: View, shard: number): void {
-  forgetEarly({ toldEarly }, shard);
-  for (const [id, provider] of providers) {
-    if (placementShardOf(provider.root, shards) !== shard) continue;
-    toldWholeAt.delete(id);
+export function forgetGenerations(view: View, shard: number): void {
+  forgetEarly(view, shard);
+  for (const [id, provider] of view.providers) {
+    if (shardTelling(view, provider) !== shard) continue;
+    view.toldWholeAt.delete(id);
     provider.generation = -1;
   }
 }
@@ -277,7 +288,7 @@ export function forgetEarly({ toldEarly }: Pick<View, 'toldEarly'>, shard: numbe
 export function learnProvidersPage(view: View, page: ProvidersPage, listed: Set<string>): void {
   for (const provider of page.providers) {
     listed.add(provider.id);
-    learnProvider(view, provider);
+    learnProvider(view, provider, page.shard);
   }
 }
 
@@ -285,6 +296,6 @@ export function learnProvidersPage(view: View, page: ProvidersPage, listed: Set<
 export function forgetUnlisted(view: View, listed: ReadonlySet<string>, shard: number): void {
   forgetEarly(view, shard);
   for (const [id, provider] of [...view.providers]) {
-    if (!listed.has(id) && placementShardOf(provider.root, view.shards) === shard) forgetProvider(view, provider);
+    if (!listed.has(id) && shardTelling(view, provider) === shard) forgetProvider(view, provider);
   }
 }
