@@ -47,6 +47,11 @@ test('too large - what one group asks for is to come from one provider, of which
   const told = { root: 'p-h1', parent: 'p-h1', generation: 1, traits: [], aggregates: [], used: {} };
   for (const id of ['n0', 'n1']) learnProvider(view, { ...told, id, name: id, inventories: { VCPU: inventory(8) } });
   assert.equal(survey(view, specOf({ VCPU: 12 })).tooLarge, [{ about: 'VCPU', asked: 12, most: 8, onOne: true }]);
+  const moreThanAll = survey(view, specOf({ VCPU: 64 })).tooLarge;
+  assert.equal(moreThanAll, [{ about: 'VCPU', asked: 64, most: 8, onOne: true }], '16 of one would be refused, too');
+  assert.equal(survey(view, specOf({ VCPU: 8 }, { VCPU: 8 }, { VCPU: 8 })).tooLarge, [
+    { about: 'VCPU', asked: 24, most: 16 },
+  ]);
   assert.is(survey(view, specOf({ VCPU: 8 }, { VCPU: 8 }, { MEMORY_MB: 1_024 })).tooLarge?.length, 1);
   assert.is(
     tooLargeWords([{ about: 'VCPU', asked: 12, most: 8, onOne: true }]),

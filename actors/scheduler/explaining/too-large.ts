@@ -62,8 +62,10 @@ export class LargestHosts {
     const found = [...this.#asked].flatMap(([about, { ofOne, inAll }]): TooLarge[] => {
       const most = this.#most.get(about) as Most;
       if (most.inAll <= 0) return [];
-      if (inAll > most.inAll) return [{ about, asked: inAll, most: most.inAll }];
-      return ofOne > most.onOne ? [{ about, asked: ofOne, most: most.onOne, onOne: true }] : [];
+      // First, as whoever asks for no more than all providers of a host can give is refused all the same.
+      if (ofOne > most.onOne && most.onOne < most.inAll)
+        return [{ about, asked: ofOne, most: most.onOne, onOne: true }];
+      return inAll > most.inAll ? [{ about, asked: inAll, most: most.inAll }] : [];
     });
     return found.length === 0 ? undefined : found.slice(0, MAX_TOLD);
   }
