@@ -59,12 +59,27 @@ function shortTextOf(asked: readonly unknown[], payload: unknown): string {
   const known = fingerprints.get(key);
   if (known !== undefined) return known;
   // The driver gets a payload as it is.
-  const text = `[${asked.map((item) => orderedText(item, item === payload)).join(',')}]`;
+  const textOf = (item: unknown) => (item === payload ? orderedText(item, true) : orderedText(eachOnce(item)));
+  const text = `[${asked.map(textOf).join(',')}]`;
   const fingerprint = `${text.length}-${fnv1a(text)}`;
   if (key.length > MAX_KEPT_LENGTH) return fingerprint;
   if (fingerprints.size >= MAX_FINGERPRINTS) fingerprints.clear();
   fingerprints.set(key, fingerprint);
   return fingerprint;
+}
+
+/** As nodes of now leave out what a list has twice, and nodes of before did not. */
+function eachOnce(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null) return value;
+  if (Array.isArray(value)) {
+    if (value.every((item) => typeof item === 'string')) return [...new Set(value)];
+    // A list in a list is the same in whatever order.
+    const keyOf = (item: unknown) => orderedText(Array.isArray(item) ? item.toSorted() : item);
+    return [...new Map(value.map(eachOnce).map((item) => [keyOf(item), item])).values()];
+  }
+  // Of these, which nodes of now pass on as they are, the text stays what it was in snapshots.
+  const textStays = (key: string) => key === 'sameSubtree';
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, textStays(key) ? item : eachOnce(item)]));
 }
 
 /** The fingerprints worked out last, by what was asked. */

@@ -183,6 +183,47 @@ test('conductor - a request is the same, too, where the operator says something 
   }
 });
 
+test('conductor - a request is the same, too, where a node of before took what its lists name twice as it stands', () => {
+  const { spec } = buildOf('any');
+  const of = (group: object, tree: TreeConditions, where: Where): Partial<Build> => ({
+    spec: { ...spec, groups: spec.groups.map((one) => ({ ...one, ...group })), rootRequired: ['CUSTOM_A'], tree },
+    where,
+  });
+  const once = of(
+    { required: ['CUSTOM_B', 'CUSTOM_A'], memberOf: [['b', 'a'], ['c']] },
+    { noneOf: ['h1', 'h2'], notMemberOf: ['x'] },
+    { cells: ['c1'], origins: { avoidAggregates: [0] } },
+  );
+  const twice = of(
+    {
+      required: ['CUSTOM_B', 'CUSTOM_A', 'CUSTOM_B'],
+      memberOf: [
+        ['a', 'b'],
+        ['c', 'c'],
+        ['b', 'a', 'b'],
+      ],
+    },
+    { noneOf: ['h1', 'h2', 'h1'], notMemberOf: ['x', 'x'] },
+    { cells: ['c1', 'c1'], origins: { avoidAggregates: [0, 1] } },
+  );
+  const on = desk();
+  on.tell(buildOf('web', 2, twice));
+  for (const again of [twice, once]) assert.is(sentOf(on.tell(buildOf('web', 2, again)), 'build-accepted').length, 1);
+  const other = of({ required: ['CUSTOM_B'] }, { noneOf: ['h1', 'h2'], notMemberOf: ['x'] }, { cells: ['c1'] });
+  assert.is(sentOf(on.tell(buildOf('web', 2, other)), 'declined').length, 1);
+  // Snapshots of before have what nodes of now still pass on by this text.
+  const sameSubtree = [
+    ['a', 'b'],
+    ['b', 'a'],
+    ['a', 'b'],
+  ];
+  on.tell(buildOf('app', 1, { spec: { ...spec, sameSubtree } }));
+  assert.is(on.state.instances.get('app')?.asked, '130-1382357451');
+  // A payload is the driver's, who may count.
+  on.tell(buildOf('db', 1, { payload: { disks: ['ssd', 'ssd'] } }));
+  assert.is(sentOf(on.tell(buildOf('db', 1, { payload: { disks: ['ssd'] } })), 'declined').length, 1);
+});
+
 test('conductor - the same request again, of which one was deleted, is told which, and not of another request', () => {
   const on = desk();
   on.tell(buildOf('web', 2));
