@@ -245,6 +245,7 @@ export function authorityOf(options: AuthorityOptions): Authority {
       });
     },
     stop() {
+      if (isStopped) return;
       isStopped = true;
       subscription.unsubscribe();
       nobody.unsubscribe();

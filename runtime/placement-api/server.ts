@@ -2,6 +2,7 @@
 // asks, which microversion, what may be sent and accepted; then the headers that every answer has.
 
 import { randomUUID } from 'node:crypto';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { createAdaptorServer, type ServerType } from '@hono/node-server';
 import { type Context, Hono } from 'hono';
@@ -39,6 +40,14 @@ export interface PlacementServer {
   close(): Promise<void>;
 }
 
+export interface Listening {
+  readonly url: string;
+  /** Takes no more; resolves when all that was taken is answered. */
+  close(): Promise<void>;
+  /** Takes no more, and leaves without an answer what was taken and is not answered yet. */
+  cutOff(): void;
+}
+
 /** What is known of a request so far, for whatever has to be answered. */
 interface Exchange {
   readonly context: Context;
@@ -48,8 +57,13 @@ interface Exchange {
 }
 
 /** @throws CellwrightError `cannot-listen`. */
-export async function listen(options: ServerOptions): Promise<PlacementServer> {
+export async function listen(options: ServerOptions): Promise<Listening> {
   const server = createAdaptorServer({ fetch: appOf(options).fetch });
+  const unanswered = new Set<ServerResponse>();
+  server.prependListener('request', (_request: IncomingMessage, response: ServerResponse) => {
+    unanswered.add(response);
+    response.once('close', () => unanswered.delete(response));
+  });
   await new Promise<void>((resolve, reject) => {
     server.once('error', (error) => {
       const message = `cannot listen on ${options.host}:${options.port}: ${messageOf(error)}`;
@@ -59,13 +73,20 @@ export async function listen(options: ServerOptions): Promise<PlacementServer> {
   });
   const { port } = server.address() as AddressInfo;
   const host = options.host.includes(':') ? `[${options.host}]` : options.host;
-  return { url: `http://${host}:${port}`, close: () => closeServer(server) };
+  return {
+    url: `http://${host}:${port}`,
+    close: () => closeServer(server, unanswered),
+    cutOff() {
+      if ('closeAllConnections' in server) server.closeAllConnections();
+    },
+  };
 }
 
-function closeServer(server: ServerType): Promise<void> {
+function closeServer(server: ServerType, unanswered: Iterable<ServerResponse>): Promise<void> {
+  // Connections on which nothing is asked are closed; others once that is answered.
+  for (const response of unanswered) if (!response.headersSent) response.setHeader('connection', 'close');
   return new Promise((resolve) => {
     server.close(() => resolve());
-    if ('closeAllConnections' in server) server.closeAllConnections();
   });
 }
 

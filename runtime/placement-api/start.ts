@@ -18,6 +18,7 @@ import { outboxOf } from '../outbox.ts';
 import { patiently } from '../patience.ts';
 import { subjectsOf } from '../subjects.ts';
 import { systemClock } from '../system-clock.ts';
+import { within } from '../within.ts';
 import { authorityOf } from './authority.ts';
 import { listen, type PlacementServer } from './server.ts';
 import { shardedAuthority } from './shards/sharded.ts';
@@ -53,6 +54,10 @@ export interface PlacementApiOptions {
 }
 
 const DEFAULT_TIMEOUT_MS = 10_000;
+/** How long what was asked before the API stops may still take, ms; it is refused then. */
+const ANSWERED_WITHIN_MS = 2_000;
+/** How long it may take to tell who asked, ms. */
+const TOLD_WITHIN_MS = 500;
 
 /**
  * Starts the API. If there is no deployment yet on the servers, and no number of placement shards is said, it is waited for.
@@ -92,7 +97,12 @@ export async function startPlacementApi(options: PlacementApiOptions): Promise<P
     return {
       url: server.url,
       async close() {
-        await server.close();
+        const answered = server.close();
+        if (!(await within(ANSWERED_WITHIN_MS, answered, clock))) {
+          authority.stop();
+          await within(TOLD_WITHIN_MS, answered, clock);
+          server.cutOff();
+        }
         await stop();
       },
     };

@@ -3,6 +3,7 @@
 
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { type ClientRequest, type IncomingMessage, request } from 'node:http';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -10,6 +11,7 @@ import pino from 'pino';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { tokensFrom } from '../../runtime/placement-api/tokens.ts';
+import { startTestServer } from '../support/nats-server.ts';
 import { type Api, errorIn, id, placementApi } from './support.ts';
 
 const test = suite<{ api: Api }>('Placement API - HTTP');
@@ -253,6 +255,56 @@ test('pages of other origins read answers only where that is allowed', async ({ 
     assert.is(stranger.status, 401);
   } finally {
     await open.close();
+  }
+});
+
+/** A change of which the server has heard, and whose body has still to come. */
+async function begun(url: string): Promise<ClientRequest> {
+  const headers = {
+    'x-auth-token': 'admin',
+    'openstack-api-version': 'placement 1.39',
+    'content-type': 'application/json',
+    expect: '100-continue',
+  };
+  const change = request(`${url}/resource_classes`, { method: 'POST', headers });
+  change.flushHeaders();
+  await once(change, 'continue');
+  return change;
+}
+
+async function statusOf(change: ClientRequest): Promise<[status: number | undefined, said: string]> {
+  const [response] = (await once(change, 'response')) as [IncomingMessage];
+  const chunks = await response.toArray();
+  return [response.statusCode, Buffer.concat(chunks).toString()];
+}
+
+test('what was asked before it stops is answered, and nobody is asked to wait for more', async () => {
+  const api = await placementApi();
+  const change = await begun(api.url);
+  const told = statusOf(change);
+  const closed = api.close();
+  change.end('{"name":"CUSTOM_LATE"}');
+  assert.equal(await told, [201, '']);
+  await closed;
+});
+
+test('what placement does not answer before it stops is refused, and who asked is told', async () => {
+  const server = await startTestServer();
+  try {
+    const placement = { servers: server.url };
+    const api = await placementApi({ placement, placementShards: 1 });
+    const asked = api.ask('GET /resource_classes');
+    const change = await begun(api.url);
+    const told = statusOf(change);
+    change.end('{"name":"CUSTOM_LATE"}');
+    await api.close();
+    const { status, body } = await asked;
+    for (const [code, said] of [await told, [status, JSON.stringify(body)] as const]) {
+      assert.is(code, 503);
+      assert.match(said, /the Placement API is stopping/);
+    }
+  } finally {
+    await server.stop();
   }
 });
 
