@@ -42,15 +42,21 @@ const TRY_EVERY_MS = 50;
 export function jetStreamLeases(options: JetStreamLeasesOptions): Leases {
   const { bus, clock, subjects, replicas = 1, timeoutMs } = options;
   let opened: Promise<KV> | undefined;
+  let wasThere = false;
 
   async function open(): Promise<KV> {
+    // Where it was there before it mostly only lacks a leader, and what is asked meanwhile is never answered: whoever waits
+    // long for that comes late to the next leader.
+    const makingMs = wasThere ? timeoutMs : CREATE_TIMEOUT_MS;
     try {
       // Made, if it is not there, with time to spare; then used with little.
       const settings = { history: HISTORY, replicas, allow_direct: false };
-      await bus.connection.jetstream({ timeout: CREATE_TIMEOUT_MS }).views.kv(subjects.leases, settings);
-      return await bus.connection.jetstream({ timeout: timeoutMs }).views.kv(subjects.leases, settings);
+      await bus.connection.jetstream({ timeout: makingMs }).views.kv(subjects.leases, settings);
+      const bucket = await bus.connection.jetstream({ timeout: timeoutMs }).views.kv(subjects.leases, settings);
+      wasThere = true;
+      return bucket;
     } catch (cause) {
-      if (!lacksJetStream(cause)) throw busError(cause, `bucket ${subjects.leases}`, CREATE_TIMEOUT_MS);
+      if (!lacksJetStream(cause)) throw busError(cause, `bucket ${subjects.leases}`, makingMs);
       throw new CellwrightError('no-jetstream', `leases need JetStream, ${whyNoJetStream(cause)}`, { cause });
     }
   }

@@ -254,4 +254,20 @@ test('leases in a bucket - where a write stays under way that is known as what m
   assert.match(message, /bucket cw_leases: wrong last sequence, as another write to it is under way/);
 });
 
+test('leases in a bucket - one that has lost its leader is asked for again by short requests, of which the next leader hears', async () => {
+  const asked: number[] = [];
+  const put = async () => {
+    throw Object.assign(new Error('503'), { code: '503' });
+  };
+  const kv = async (timeout: number) => {
+    asked.push(timeout);
+    return { put };
+  };
+  const connection = { jetstream: ({ timeout }: { timeout: number }) => ({ views: { kv: () => kv(timeout) } }) };
+  const bus = { connection } as unknown as NatsBus;
+  const leases = jetStreamLeases({ bus, clock: systemClock(), subjects, timeoutMs: 200 });
+  for (const _ of [1, 2]) assert.is((await failureOf(() => leases.write(ADDRESS, by('one'), 0))).code, 'no-responders');
+  assert.equal(asked, [5_000, 200, 200, 200]);
+});
+
 test.run();
