@@ -18,7 +18,7 @@ import { decode, encodeJson } from '../codec.ts';
 import { CellwrightError, MalformedError, messageOf } from '../errors.ts';
 import { sleep } from '../pause.ts';
 import type { Subjects } from '../subjects.ts';
-import { checkedLease, type Leases, type SeenLease } from './leases.ts';
+import { checkedLease, type LeaseRecord, type Leases, type SeenLease } from './leases.ts';
 
 export interface JetStreamLeasesOptions {
   readonly bus: NatsBus;
@@ -35,13 +35,19 @@ const HISTORY = 10;
 const MAX_RECORD_BYTES = 4_096;
 /** How long making the bucket may take, ms: a cluster that has just started needs a leader first. */
 const CREATE_TIMEOUT_MS = 5_000;
+const UNFIT = 'leases-unfit';
 /** How often a write is tried while another one is under way, ms. */
 const TRY_EVERY_MS = 50;
 
-/** The leases of a deployment. Their methods throw CellwrightError `no-jetstream` when the account has no JetStream. */
+/**
+ * The leases of a deployment. Their methods throw CellwrightError `no-jetstream` when the account has no JetStream; `write`
+ * throws `leases-unfit` where the bucket drops leases too early.
+ */
 export function jetStreamLeases(options: JetStreamLeasesOptions): Leases {
   const { bus, clock, subjects, replicas = 1, timeoutMs } = options;
   let opened: Promise<KV> | undefined;
+  /** How long the bucket keeps what is in it, ms; 0: for good. */
+  let keptMs = 0;
   let wasThere = false;
 
   async function open(): Promise<KV> {
@@ -53,6 +59,7 @@ export function jetStreamLeases(options: JetStreamLeasesOptions): Leases {
       const settings = { history: HISTORY, replicas, allow_direct: false };
       await bus.connection.jetstream({ timeout: makingMs }).views.kv(subjects.leases, settings);
       const bucket = await bus.connection.jetstream({ timeout: timeoutMs }).views.kv(subjects.leases, settings);
+      keptMs = (await bucket.status()).ttl;
       wasThere = true;
       return bucket;
     } catch (cause) {
@@ -73,7 +80,8 @@ export function jetStreamLeases(options: JetStreamLeasesOptions): Leases {
     try {
       return await work(bucket);
     } catch (error) {
-      if (isMissing(error)) forget();
+      // One that was unfit may have been mended.
+      if (isMissing(error) || (error as { code?: string }).code === UNFIT) forget();
       throw busError(error, `bucket ${subjects.leases}`, timeoutMs);
     }
   }
@@ -93,6 +101,13 @@ export function jetStreamLeases(options: JetStreamLeasesOptions): Leases {
       const why = `the lease under '${key}' in bucket '${subjects.leases}' cannot be read: ${messageOf(cause)}`;
       throw new MalformedError(`${why}; to remove it: nats kv del ${subjects.leases} ${key}`, { cause });
     }
+  }
+
+  /** @throws CellwrightError `leases-unfit` where a lease would be gone while its owner goes by it. */
+  function insistKept({ ttlMs }: LeaseRecord): void {
+    if (keptMs === 0 || keptMs >= ttlMs) return;
+    const why = `bucket '${subjects.leases}' drops what is older than ${keptMs} ms, and leases last ${ttlMs} ms`;
+    throw new CellwrightError(UNFIT, `${why}: nats kv edit ${subjects.leases} --ttl 0s`);
   }
 
   return {
@@ -130,6 +145,7 @@ export function jetStreamLeases(options: JetStreamLeasesOptions): Leases {
     },
     write: (address, record, revision) =>
       using(async (bucket) => {
+        insistKept(record);
         const until = clock.monotonic() + timeoutMs;
         for (;;) {
           try {

@@ -153,6 +153,25 @@ test('leases in a bucket - a bucket that was removed is made again', () =>
     assert.ok((await leases.write(ADDRESS, by('a'), 0)) !== null);
   }));
 
+test('leases in a bucket - one that drops a lease while its owner goes by it takes none, and is used once that is mended', () =>
+  onServer(async (_, connect) => {
+    const bus = await connect();
+    const ttl = by('a').ttlMs;
+    const made = await bus.connection.jetstream().views.kv(subjects.leases, { ttl: ttl - 1 });
+    const leases = onBucket(bus);
+    const { code, message, retryable } = (await failureOf(() => leases.write(ADDRESS, by('a'), 0))) as CellwrightError;
+    assert.equal([code, retryable], ['leases-unfit', false]);
+    assert.match(
+      message,
+      /'cw_leases' drops what is older than 999 ms, and leases last 1000 ms: nats kv edit cw_leases --ttl 0s$/,
+    );
+    assert.is((await made.status()).values, 0);
+    const manager = await bus.connection.jetstreamManager();
+    const { config } = await manager.streams.info(`KV_${subjects.leases}`);
+    await manager.streams.update(config.name, { ...config, max_age: ttl * 1_000_000 });
+    assert.ok((await leases.write(ADDRESS, by('a'), 0)) !== null);
+  }));
+
 test('leases in a bucket - they outlive the server, and a watch goes on when it is back', () =>
   onServer(async (server, connect) => {
     const [one, other] = [onBucket(await connect()), onBucket(await connect())];
@@ -224,6 +243,8 @@ test('leases in a bucket - a leaf node that passes nothing of JetStream on is no
   }
 });
 
+const status = async () => ({ ttl: 0 });
+
 /** Leases in a bucket whose server answers each write by what stands next, and with the last for ever. */
 function onPlayedBucket(...codes: number[]): { leases: Leases; written: () => number } {
   let written = 0;
@@ -233,7 +254,7 @@ function onPlayedBucket(...codes: number[]): { leases: Leases; written: () => nu
     const api_error = { code: 400, err_code: code, description: 'wrong last sequence' };
     throw Object.assign(new Error(api_error.description), { code: '400', api_error });
   };
-  const connection = { jetstream: () => ({ views: { kv: async () => ({ put }) } }) };
+  const connection = { jetstream: () => ({ views: { kv: async () => ({ put, status }) } }) };
   const bus = { connection } as unknown as NatsBus;
   return { leases: jetStreamLeases({ bus, clock: systemClock(), subjects, timeoutMs: 200 }), written: () => written };
 }
@@ -261,7 +282,7 @@ test('leases in a bucket - one that has lost its leader is asked for again by sh
   };
   const kv = async (timeout: number) => {
     asked.push(timeout);
-    return { put };
+    return { put, status };
   };
   const connection = { jetstream: ({ timeout }: { timeout: number }) => ({ views: { kv: () => kv(timeout) } }) };
   const bus = { connection } as unknown as NatsBus;
