@@ -75,6 +75,8 @@ const CALM_MS = 60_000;
  * as it lasts. Whoever looks later takes over later than those who own it, and those who ask, are told.
  */
 const FIRST_APART_MS = 1_000;
+/** How often it is told at most that leases are removed while they are held, ms. */
+const TOLD_AGAIN_AFTER_MS = 60_000;
 
 export function keeperOf(options: KeeperOptions): Keeper {
   const { address, name, leases, clock, ttlMs, duty, onError } = options;
@@ -93,6 +95,7 @@ export function keeperOf(options: KeeperOptions): Keeper {
   let apartMs = FIRST_APART_MS;
   let tellApart = eachOnce(onError);
   let openedAt: number | null = null;
+  let removedToldAt = Number.NEGATIVE_INFINITY;
   const events: OwnershipEvent[] = [];
   let stepping = false;
   const ends: (() => void)[] = [];
@@ -224,9 +227,20 @@ export function keeperOf(options: KeeperOptions): Keeper {
         duty.resume();
       },
       onStale: () => tell({ type: 'STALE' }),
-      onLost: () => tell({ type: 'LOST' }),
+      onLost(isRemoved) {
+        if (isRemoved) tellRemoved();
+        tell({ type: 'LOST' });
+      },
       onError,
     });
+  }
+
+  /** By an operator, or by a store that drops what is old: that may be so with each renewal. */
+  function tellRemoved(): void {
+    const at = clock.monotonic();
+    if (at - removedToldAt < TOLD_AGAIN_AFTER_MS) return;
+    removedToldAt = at;
+    onError(new Error('it was removed while it was held'), `the lease of '${address}'`);
   }
 
   async function open(): Promise<void> {

@@ -34,8 +34,8 @@ export interface TenureOptions {
   onRenewed(): void;
   /** The lease was not renewed in time. */
   onStale(): void;
-  /** The lease is another's. */
-  onLost(): void;
+  /** The lease is another's or, where it was removed, nobody's. */
+  onLost(isRemoved: boolean): void;
   onError(error: unknown, what: string): void;
 }
 
@@ -122,7 +122,7 @@ export function renewedTenure(options: TenureOptions): RenewedTenure {
     if (found?.holder === record.holder) revision = at;
     if (over) return;
     if (found?.holder === record.holder) renewAfter(0);
-    else options.onLost();
+    else options.onLost(found === null);
   }
 
   watchTrust();

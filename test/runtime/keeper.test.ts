@@ -5,7 +5,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { CellwrightError, TimeoutError } from '../../runtime/errors.ts';
 import { type Duty, type Keeper, keeperOf } from '../../runtime/ownership/keeper.ts';
-import type { Leases } from '../../runtime/ownership/leases.ts';
+import type { Leases, SeenLease } from '../../runtime/ownership/leases.ts';
 import { memoryLeases } from '../../runtime/ownership/memory.ts';
 import type { Tenure } from '../../runtime/ownership/tenure.ts';
 import { type VirtualClock, virtualClock } from '../../runtime/virtual-clock.ts';
@@ -15,6 +15,8 @@ const test = suite('keeping a lease');
 
 const ADDRESS = 'placement/0';
 const TTL_MS = 3_000;
+/** A lease that was removed. */
+const GONE: SeenLease = { record: null, revision: 0 };
 
 interface Process {
   readonly keeper: Keeper;
@@ -27,6 +29,8 @@ interface Process {
   says: string | undefined;
   /** The next so many writes are carried out, but their answers are lost. */
   losesAnswers: number;
+  /** For it each lease is gone soon after it is written, as where a store drops what is old. */
+  dropsLeases: boolean;
   /** Its writes wait until it goes on. */
   hangs: boolean;
   goOn(): void;
@@ -63,15 +67,23 @@ async function inRoom(run: (room: Room) => Promise<void>): Promise<void> {
     return {
       async read(address) {
         reach();
-        return leases.read(address);
+        return one.dropsLeases ? GONE : leases.read(address);
       },
       watch(address, onSeen, onEnd) {
+        if (one.dropsLeases) {
+          const telling = clock.after(1, () => onSeen(GONE));
+          return { stop: () => telling.cancel() };
+        }
         if (!one.cutOff) return leases.watch(address, (seen) => one.cutOff || onSeen(seen), onEnd);
         const ending = clock.after(1, () => onEnd(new TimeoutError('the server', TTL_MS)));
         return { stop: () => ending.cancel() };
       },
       async write(...what) {
         reach();
+        if (one.dropsLeases) {
+          const [address, record, revision] = what;
+          return revision === 0 ? leases.write(address, record, (await leases.read(address)).revision) : null;
+        }
         if (one.hangs) await new Promise<void>((resolve) => (one.goOn = resolve));
         const written = await leases.write(...what);
         reach();
@@ -111,6 +123,7 @@ async function inRoom(run: (room: Room) => Promise<void>): Promise<void> {
         cutOff: false,
         says: undefined,
         losesAnswers: 0,
+        dropsLeases: false,
         hangs: false,
         goOn() {},
         isStuck: false,
@@ -461,6 +474,21 @@ test('keeping - renewals that fail for long are tried as often, and told of once
     one.cutOff = true;
     await pass(TTL_MS);
     assert.is(renewals(), 5, 'it had been renewed meanwhile');
+  }));
+
+test('keeping - that its lease is removed again and again is told of once a minute, and it serves all the same', () =>
+  inRoom(async ({ process, start, pass, until }) => {
+    const one = process('one');
+    await start(one);
+    const removals = () => one.errors.filter((what) => what === `the lease of '${ADDRESS}'`).length;
+    one.dropsLeases = true;
+    await pass(59_000);
+    assert.is(removals(), 1);
+    assert.ok(one.duties.filter((what) => what === 'open').length > 10);
+    await pass(5_000);
+    assert.is(removals(), 2);
+    one.dropsLeases = false;
+    await until(() => serves(one));
   }));
 
 test('keeping - renewals whose answers are lost are taken for its own', () =>
