@@ -36,13 +36,15 @@ import { checkedMs, checkOfOptions } from './option-fields.ts';
 import { mayPass } from './patience.ts';
 import { sleep } from './pause.ts';
 import { type Random, seededRandom } from './random.ts';
+import { refuseOfStream } from './stream-answer.ts';
 import { isToken, type Subjects } from './subjects.ts';
 
 /**
  * Every call may also fail with `timeout`, `no-responders` (nobody serves the API), `no-owner` (nobody serves an actor that
  * it needs), `overloaded` or `unknown-version` (an older version serves what it needs, and does not know what it is asked
  * yet), all of which may be tried again; with `unencodable` and the field, if a request has what no
- * message can carry, such as NaN or a Map; and with `closed`, once the connection is.
+ * message can carry, such as NaN or a Map; with `answered-by-stream`, where a stream of JetStream keeps what the API is asked
+ * and acknowledges that; and with `closed`, once the connection is.
  */
 export interface Client {
   /**
@@ -185,6 +187,7 @@ export function clientOf(options: ClientOptions): Client {
       });
     });
     const body = decode(data, bus.maxPayloadBytes) as { error?: ErrorBody };
+    refuseOfStream(subjects.api(verb), body);
     if (body.error === undefined) return body as Answer;
     const isUnknown = hasUnknownField(body.error) && isRight(verb, decode(request, bus.maxPayloadBytes));
     throw isUnknown ? unknownTo('the API') : errorFrom(body.error);

@@ -2,9 +2,11 @@
 
 import type { Address } from '../actors/actor.ts';
 import type { Bus } from './bus/bus.ts';
+import { decode, isJson } from './codec.ts';
 import { WHO } from './endpoints.ts';
 import { CellwrightError, NoRespondersError, TimeoutError } from './errors.ts';
 import { HEADERS } from './frames.ts';
+import { refuseOfStream } from './stream-answer.ts';
 
 const WHO_TIMEOUT_MS = 1_000;
 
@@ -13,6 +15,7 @@ async function hostOf(bus: Bus, subject: string): Promise<string | null> {
   try {
     const headers = { [HEADERS.type]: WHO };
     const { data } = await bus.request(subject, new Uint8Array(0), { timeoutMs: WHO_TIMEOUT_MS, headers });
+    if (isJson(data)) refuseOfStream(subject, decode(data));
     return Buffer.from(data).toString();
   } catch (error) {
     if (error instanceof NoRespondersError) return null;
