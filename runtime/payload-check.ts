@@ -19,7 +19,10 @@ export function payloadCheck(
     if (maxPayloadBytes >= LEAST_BYTES || maxPayloadBytes === told) return;
     told = maxPayloadBytes;
     const limits = `the NATS server takes messages of ${maxPayloadBytes} bytes at most, and ${LEAST_BYTES} are needed`;
-    const message = `${limits}: large requests may never end, and schedulers may not hear of all hosts; raise max_payload`;
+    // A server that is told another limit while it runs says nothing of that to who is connected.
+    const message =
+      `${limits}: large requests may never end, and schedulers may not hear of all hosts; raise max_payload, ` +
+      'and start this node anew';
     onError(new CellwrightError('small-max-payload', message), 'the largest message');
   };
 }

@@ -35,7 +35,7 @@ test('payload check - a node that starts at such a server warns of it, and start
   );
   assert.match(
     told[0]?.msg ?? '',
-    /takes messages of 65536 bytes at most, and 1000000 are needed: .*; raise max_payload$/,
+    /takes messages of 65536 bytes at most, and 1000000 are needed: .*; raise max_payload, and start this node anew$/,
   );
 });
 
