@@ -170,10 +170,18 @@ export function isPermissionViolation(error: unknown): boolean {
   return isClientError(error) && error.code === 'PERMISSIONS_VIOLATION';
 }
 
-/** `operation` is `publish` or `subscription`. */
+/** What the client makes up anew for each inbox and consumer, with what may follow in the end; else alone. */
+const MADE_UP_LAST = /^(?!\$SRV\.)(.*)\.[0-9A-Z]{22}(?:\.[^.]+)?$/;
+const MADE_UP = /\.[0-9A-Z]{22}(?=\.)/;
+
+/**
+ * It names what would have to be allowed, which is the same each time.
+ * @param operation Is `publish` or `subscription`.
+ */
 export function permissionError(operation: string, subject: string): CellwrightError {
   const verb = operation === 'publish' ? 'publish to' : 'subscribe to';
-  return new CellwrightError('permission-denied', `the server does not allow this user to ${verb} '${subject}'`);
+  const what = subject.replace(MADE_UP_LAST, '$1.>').replace(MADE_UP, '.*');
+  return new CellwrightError('permission-denied', `the server does not allow this user to ${verb} '${what}'`);
 }
 
 function permissionDenied(error: ClientError, subject: string): CellwrightError {

@@ -736,6 +736,27 @@ test('bus NATS - that the server forbids the same again and again is reported on
   });
 });
 
+test('bus NATS - of inboxes and consumers, whose names are new each time, it is reported what is to be allowed, and once', async () => {
+  await withServer({ config: USERS.replaceAll(', "_INBOX.>"', '') }, async (_, connect) => {
+    const errors: string[] = [];
+    const onError = (error: unknown) => errors.push((error as Error).message.replace(/^.* this user to /, ''));
+    const bus = await connect({ user: 'cell', pass: 'secret', onError });
+    for (let n = 0; n < 100; n += 1) {
+      bus.subscribe(bus.inbox(), () => {});
+      bus.subscribe(`${bus.inbox()}.*`, () => {});
+      bus.publish(`${bus.inbox()}.${n}`, EMPTY);
+      bus.publish(
+        `$JS.API.CONSUMER.CREATE.KV_cw_leases.${bus.inbox().slice('_INBOX.'.length)}.$KV.cw_leases.cell.c1`,
+        EMPTY,
+      );
+    }
+    await bus.flush();
+    await settledWithin(bus);
+    const create = '$JS.API.CONSUMER.CREATE.KV_cw_leases.*.$KV.cw_leases.cell.c1';
+    assert.equal(errors.sort(), [`publish to '${create}'`, "publish to '_INBOX.>'", "subscribe to '_INBOX.>'"]);
+  });
+});
+
 test('bus NATS - why a server takes no more connections or subscriptions is told in its own words', async () => {
   await withServer({ config: 'max_connections: 1' }, async (server, connect) => {
     await connect({});
