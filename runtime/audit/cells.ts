@@ -9,7 +9,10 @@ import type { Subjects } from '../subjects.ts';
 /** A beat may be lost, or late. */
 const BEATS = 2.5;
 
-/** Listens for as long as a few beats take. */
+/**
+ * Listens for as long as a few beats take.
+ * @throws CellwrightError `permission-denied` where that is forbidden: cells that nobody else names would be passed over.
+ */
 export async function cellsHeard(
   { bus, clock, subjects }: { bus: Bus; clock: Clock; subjects: Subjects },
   signal?: AbortSignal,
@@ -17,9 +20,15 @@ export async function cellsHeard(
   const heard = new Set<string>();
   const feed = subjects.event(['cell', '*', 'feed']);
   const position = feed.split('.').indexOf('*');
-  const subscription = bus.subscribe(feed, ({ subject }) => heard.add(subject.split('.')[position] as string));
+  let forbidden: Error | undefined;
+  const hear = ({ subject }: { subject: string }) => heard.add(subject.split('.')[position] as string);
+  const onForbidden = (error: Error) => {
+    forbidden = error;
+  };
+  const subscription = bus.subscribe(feed, hear, { onForbidden });
   try {
     await limitOf(clock, BEATS * FEED_BEAT_MS, 'the audit', signal).over;
+    if (forbidden !== undefined) throw forbidden;
   } finally {
     subscription.unsubscribe();
   }

@@ -11,6 +11,7 @@ const test = suite('way in');
 const USERS = `authorization {
   users: [
     { user: mute, password: p, permissions: { publish: ["_INBOX.>"], subscribe: ["_INBOX.>"] } }
+    { user: blind, password: p, permissions: { subscribe: { allow: [">"], deny: ["cw.cell.>"] } } }
     { user: deaf, password: p, permissions: { publish: [">"], subscribe: ["other"] } }
   ]
 }`;
@@ -25,6 +26,7 @@ test('way in - what the server forbids is told in one line, once, and ends the c
       [['host', 'list', '--nats', at('mute')], 1, "publish to 'cw.api.cells'"],
       [['fit', '--resources', 'VCPU=1', '--nats', at('mute')], 2, "publish to 'cw.api.fit'"],
       [['audit', '--pause', '1', '--nats', at('mute')], 2, "publish to '$JS.API.INFO'"],
+      [['audit', '--pause', '1', '--nats', at('blind')], 2, "subscribe to 'cw.cell.*.feed'"],
       [['host', 'list', '--nats', at('deaf')], 1, "subscribe to '_INBOX."],
     ];
     for (const [args, code, forbidden] of cases) {
