@@ -57,7 +57,7 @@ export function jetStreamLeases(options: JetStreamLeasesOptions): Leases {
     try {
       // Made, if it is not there, with time to spare; then used with little.
       const settings = { history: HISTORY, replicas, allow_direct: false };
-      await bus.connection.jetstream({ timeout: makingMs }).views.kv(subjects.leases, settings);
+      if (!wasThere) await bus.connection.jetstream({ timeout: makingMs }).views.kv(subjects.leases, settings);
       const bucket = await bus.connection.jetstream({ timeout: timeoutMs }).views.kv(subjects.leases, settings);
       keptMs = (await bucket.status()).ttl;
       wasThere = true;
