@@ -3,6 +3,7 @@
 
 import Type, { type Static } from 'typebox';
 import { Id, Symbolic, Token } from '../actors/messages/common.ts';
+import { append } from '../actors/multimap.ts';
 import { noDataIn } from './codec.ts';
 import { CellwrightError } from './errors.ts';
 import { checkOf } from './schemas.ts';
@@ -98,12 +99,10 @@ export function aggregatesOf(
   const confined = new Map<string, string[]>();
   const reserved = new Map<string, readonly string[]>();
   for (const [id, { zone, projects, confines, traits }] of Object.entries(options)) {
-    if (zone !== undefined) zones.set(zone, [...(zones.get(zone) ?? []), id]);
+    if (zone !== undefined) append(zones, zone, id);
     if (projects !== undefined) kept.set(id, new Set(projects));
     if (confines === true) {
-      for (const project of new Set(confinable(id, projects))) {
-        confined.set(project, [...(confined.get(project) ?? []), id]);
-      }
+      for (const project of new Set(confinable(id, projects))) append(confined, project, id);
     }
     if (traits !== undefined) reserved.set(id, [...new Set(traits)]);
   }

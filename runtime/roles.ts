@@ -1,6 +1,7 @@
 // The roles that a process may play, as text: `placement`, `placement:<shard>`, `scheduler`, `conductor`, `cell:<name>`,
 // `compute:<cell>/<host>`.
 
+import { append } from '../actors/multimap.ts';
 import { CellwrightError, messageOf } from './errors.ts';
 import { checkToken } from './subjects.ts';
 
@@ -53,12 +54,7 @@ export function placementShardsPlayed(roles: readonly Role[], shards: number): n
 /** The hosts whose computes a process plays, by cell. */
 export function hostsByCell(roles: readonly Role[]): Map<string, string[]> {
   const hosts = new Map<string, string[]>();
-  for (const role of roles) {
-    if (role.kind !== 'compute') continue;
-    const others = hosts.get(role.cell);
-    if (others === undefined) hosts.set(role.cell, [role.host]);
-    else others.push(role.host);
-  }
+  for (const role of roles) if (role.kind === 'compute') append(hosts, role.cell, role.host);
   return hosts;
 }
 

@@ -5,6 +5,7 @@ import { type RemovalContext, type RemovalEvent, type RemovalState, removal } fr
 import { begin, revive, step } from '../../machines/step.ts';
 import type { Address } from '../actor.ts';
 import { attemptKey } from '../attempts.ts';
+import { addTo, deleteFrom } from '../multimap.ts';
 import { Table } from '../table.ts';
 
 type RemovalSnapshot = ReturnType<typeof begin<typeof removal>>['snapshot'];
@@ -29,7 +30,7 @@ export class Removals extends Table<Removal> {
   override set(key: string, removal: Removal): this {
     this.#leave(key);
     const { host } = removal.snapshot.context;
-    if (host !== null) this.#ofHosts.set(host, (this.#ofHosts.get(host) ?? new Set()).add(key));
+    if (host !== null) addTo(this.#ofHosts, host, key);
     return super.set(key, removal);
   }
 
@@ -45,9 +46,7 @@ export class Removals extends Table<Removal> {
 
   #leave(key: string): void {
     const host = this.get(key)?.snapshot.context.host ?? null;
-    const keys = host === null ? undefined : this.#ofHosts.get(host);
-    keys?.delete(key);
-    if (keys?.size === 0) this.#ofHosts.delete(host as string);
+    if (host !== null) deleteFrom(this.#ofHosts, host, key);
   }
 }
 

@@ -3,6 +3,7 @@
 
 import type { Address } from '../actor.ts';
 import type { ConductorMessage } from '../messages/conductor.ts';
+import { append } from '../multimap.ts';
 import { present } from '../present.ts';
 import { cellAddress } from '../routing.ts';
 import { commit, type Work } from './work.ts';
@@ -38,9 +39,7 @@ export function askEnds({ state, turn }: Work, watchMs: number): void {
       break;
     }
     const to = cellAddress(state.instances.get(instance)?.cell as string);
-    const asked = byCell.get(to);
-    if (asked === undefined) byCell.set(to, [instance]);
-    else asked.push(instance);
+    append(byCell, to, instance);
   }
   for (const [to, instances] of byCell) {
     for (let first = 0; first < instances.length; first += MAX_ASKED) {

@@ -6,6 +6,7 @@ import { type Advice, named, othersWords, quoted, SOME } from '../messages/advic
 import type { TreeConditions } from '../messages/common.ts';
 import { MAX_ABOUT_LENGTH } from '../messages/stored-decision.ts';
 import { listsAskedFor, type Origins } from '../messages/where.ts';
+import { append } from '../multimap.ts';
 import { outsideWords } from '../placement/tree-conditions.ts';
 import { present } from '../present.ts';
 import { type Request, rankedPart } from './request.ts';
@@ -81,7 +82,7 @@ function known(asked: OnAggregates): Known {
     const against = new Map<string, number[]>();
     for (const [position, { memberOf, notMemberOf = [] }] of conditions.entries()) {
       if (memberOf !== undefined) wanting.push(position);
-      for (const id of notMemberOf) against.set(id, [...(against.get(id) ?? []), position]);
+      for (const id of notMemberOf) append(against, id, position);
     }
     found = { wishes, conditions, wanting, against };
     knownOf.set(asked, found);

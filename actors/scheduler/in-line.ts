@@ -2,6 +2,7 @@
 // that these orders go by changes here.
 
 import type { Select } from '../messages/scheduler.ts';
+import { addTo, deleteFrom } from '../multimap.ts';
 import { type Before, putIn, takeOut } from './in-order.ts';
 import type { Kind, Lot, Parked, Parking } from './state.ts';
 
@@ -111,7 +112,7 @@ function joinLine({ kinds, outOfLine, inLineOf }: Parking, lot: Lot): void {
   const { kind, project } = lot;
   if (kind !== null) kinds.set(kind.key, kind);
   outOfLine.delete(lot);
-  inLineOf.set(project, (inLineOf.get(project) ?? new Set()).add(lot));
+  addTo(inLineOf, project, lot);
 }
 
 /** Nobody of a lot is in line any more. */
@@ -121,6 +122,5 @@ function leaveLine({ kinds, hopeful, outOfLine, inLineOf }: Parking, lot: Lot, k
     hopeful.delete(kind);
   }
   outOfLine.add(lot);
-  const others = inLineOf.get(lot.project);
-  if (others?.delete(lot) === true && others.size === 0) inLineOf.delete(lot.project);
+  deleteFrom(inLineOf, lot.project, lot);
 }

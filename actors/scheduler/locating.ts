@@ -4,6 +4,7 @@
 
 import type { RequestSpec } from '../messages/common.ts';
 import type { Located } from '../messages/placement.ts';
+import { append } from '../multimap.ts';
 import { placementAddress } from '../routing.ts';
 import { mayHaveOtherRule, otherRuleOf } from './group-rules.ts';
 import type { Company } from './request.ts';
@@ -119,7 +120,7 @@ export function companyOf(
   const rootsOf = (consumer: string) => [...(roots.get(consumer) ?? [])];
   const farFrom = new Map<string, string[]>();
   for (const consumer of notHeldBy) {
-    for (const root of rootsOf(consumer)) farFrom.set(root, [...(farFrom.get(root) ?? []), consumer]);
+    for (const root of rootsOf(consumer)) append(farFrom, root, consumer);
   }
   const nowhere =
     waiting.size > 0 ? [] : [...new Set([...(heldBy ?? []), ...notHeldBy])].filter((one) => rootsOf(one).length === 0);

@@ -3,6 +3,7 @@
 
 import { mapKey } from '../map-key.ts';
 import type { Select } from '../messages/scheduler.ts';
+import { addTo, deleteFrom } from '../multimap.ts';
 import { awaitAnswer, isAwaited } from './hearing.ts';
 import { dropFromLine, getOutOfLine, nextNumber, placeInLine } from './in-line.ts';
 import { namesOthers } from './locating.ts';
@@ -127,10 +128,7 @@ export function openLot(work: Work, open: Open): Lot {
   };
   parking.lots.set(key, lot);
   parking.outOfLine.add(lot);
-  for (const instance of lot.awaits) {
-    const awaiting = parking.awaiting.get(instance) ?? new Set();
-    parking.awaiting.set(instance, awaiting.add(lot));
-  }
+  for (const instance of lot.awaits) addTo(parking.awaiting, instance, lot);
   view.freed ??= new Set();
   if (parking.lots.size === 1) work.turn.wakeAfter(GIVEN_UP_WAKE, SWEEP_MS);
   return lot;
@@ -184,10 +182,7 @@ export function dropEmpty({ state: { parking, view } }: Work, lot: Lot): void {
   parking.goingByOthers.delete(lot);
   parking.toLocate.delete(lot);
   if (lot.locating !== null) parking.locating.delete(lot.locating.ask);
-  for (const instance of lot.awaits) {
-    const awaiting = parking.awaiting.get(instance);
-    if (awaiting?.delete(lot) === true && awaiting.size === 0) parking.awaiting.delete(instance);
-  }
+  for (const instance of lot.awaits) deleteFrom(parking.awaiting, instance, lot);
   if (parking.lots.size > 0) return;
   view.freed = null;
   parking.servedAt.clear();

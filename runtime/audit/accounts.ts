@@ -2,6 +2,7 @@
 // obligations included. Pure. Where an owner could not be asked, everything is allowed: what is not known is not wrong.
 
 import type { InstanceView, RemovalView } from '../../actors/messages/gateway.ts';
+import { append } from '../../actors/multimap.ts';
 import type { Account } from './differences.ts';
 import type { CellLook, Look } from './look.ts';
 
@@ -41,11 +42,7 @@ const isFirst = (attempt: number) => attempt === 1;
 function cellsAccounts(cell: string, { instances, removals, hosts }: CellLook): Account[] {
   const homes = new Map(hosts.map(({ host, provider }) => [host, provider]));
   const owed = new Map<string, RemovalView[]>();
-  for (const removal of removals) {
-    const ofInstance = owed.get(removal.instance);
-    if (ofInstance === undefined) owed.set(removal.instance, [removal]);
-    else ofInstance.push(removal);
-  }
+  for (const removal of removals) append(owed, removal.instance, removal);
   const accounts: Account[] = instances.map((view) => {
     const ofInstance = owed.get(view.instance) ?? [];
     owed.delete(view.instance);

@@ -1,6 +1,7 @@
 // The audit: looks, compares, and looks again, so that what is only a step under way is not taken for a fault. It mends
 // only when it is told to, only what is certainly dead, and then looks whether it helped.
 
+import { append } from '../../actors/multimap.ts';
 import type { Client } from '../client.ts';
 import type { Clock } from '../clock.ts';
 import { CellwrightError } from '../errors.ts';
@@ -78,7 +79,7 @@ export async function audit(options: AuditOptions): Promise<AuditResult> {
         // One that cannot be made certain keeps nobody from mending the others, nor from hearing of it.
         if (!(error instanceof CellwrightError) || error.code === 'closed') throw error;
         const why = `whether '${subjectOf(repair)}' may be mended: ${error.message}`;
-        left.set(keyOf(finding), [...(left.get(keyOf(finding)) ?? []), why]);
+        append(left, keyOf(finding), why);
         doubted.add(keyOf(finding));
       }
     }

@@ -3,6 +3,7 @@
 
 import type { ConsumerState } from '../../actors/messages/placement.ts';
 import type { HostState } from '../../actors/messages/scheduler.ts';
+import { append } from '../../actors/multimap.ts';
 import type { OnHost } from './differences.ts';
 import { hostProvidersOf, type Look, placeOf } from './look.ts';
 
@@ -28,13 +29,7 @@ export function lookupsIn({ placement, cells, driven }: Look): Lookups {
   });
   const runs = once(() => {
     const byInstance = new Map<string, OnHost[]>();
-    for (const found of driven.values()) {
-      for (const one of found ?? []) {
-        const known = byInstance.get(one.instance);
-        if (known === undefined) byInstance.set(one.instance, [one]);
-        else known.push(one);
-      }
-    }
+    for (const found of driven.values()) for (const one of found ?? []) append(byInstance, one.instance, one);
     return byInstance;
   });
   return {

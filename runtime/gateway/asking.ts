@@ -5,6 +5,7 @@ import type { Address } from '../../actors/actor.ts';
 import type { AnyMessage } from '../../actors/messages/any.ts';
 import { asksFrom } from '../../actors/messages/common.ts';
 import { type GatewayMessage, gatewayMessages } from '../../actors/messages/gateway.ts';
+import { addTo, deleteFrom } from '../../actors/multimap.ts';
 import { PassingMap } from '../../actors/passing-map.ts';
 import { gatewayAddress, SCHEDULERS } from '../../actors/routing.ts';
 import type { Bus } from '../bus/bus.ts';
@@ -121,17 +122,14 @@ export function asking(options: AskingOptions): Asking {
   }
 
   function leave(waiting: Pending): void {
-    const others = byUnheard.get(waiting.unheardOn);
-    if (others?.delete(waiting) === true && others.size === 0) byUnheard.delete(waiting.unheardOn);
+    deleteFrom(byUnheard, waiting.unheardOn, waiting);
   }
 
   function notePutTo(waiting: Pending, putTo: Address): void {
     leave(waiting);
     const unheardOn = subjects.unheard(address, putTo);
     Object.assign(waiting, { putTo, unheardOn });
-    const others = byUnheard.get(unheardOn);
-    if (others === undefined) byUnheard.set(unheardOn, new Set([waiting]));
-    else others.add(waiting);
+    addTo(byUnheard, unheardOn, waiting);
   }
 
   /** Nobody listens there: whoever asks that actor tries again soon. */

@@ -3,6 +3,7 @@
 // made of lists.
 
 import { build as buildHistogram } from 'hdr-histogram-js';
+import { append } from '../../actors/multimap.ts';
 import type { Bus } from '../bus/bus.ts';
 import type { Subjects } from '../subjects.ts';
 import { type Story, storyOf } from './story.ts';
@@ -107,9 +108,7 @@ export function tallyOf(): Tally {
     async untilEnded(instance) {
       const told = instances.get(instance);
       if (told !== undefined && ENDED.has(told.state)) return;
-      await new Promise<void>((resolve) => {
-        waiting.set(instance, [...(waiting.get(instance) ?? []), resolve]);
-      });
+      await new Promise<void>((resolve) => append(waiting, instance, resolve));
     },
     open: () => [...states].reduce((sum, [state, count]) => (ENDED.has(state) ? sum : sum + count), 0),
     figures: () => ({

@@ -5,6 +5,7 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { MAX_COUNT } from '../../actors/messages/limits.ts';
+import { append } from '../../actors/multimap.ts';
 import { CellwrightError, MalformedError, messageOf } from '../errors.ts';
 import { type Random, seededRandom } from '../random.ts';
 import {
@@ -120,11 +121,7 @@ function batchesOf(period: Period): Batch[] {
   for (const [index, code] of codes.entries()) {
     const fate = fates[index] as string;
     if ((code === '|') !== (fate === '|')) throw wrong(period, `item ${index + 1} ends a batch in one file only`);
-    if (code !== '|') {
-      const machines = batch.get(code);
-      if (machines === undefined) batch.set(code, [fate]);
-      else machines.push(fate);
-    }
+    if (code !== '|') append(batch, code, fate);
     const isLast = index === codes.length - 1;
     if ((code === '|' || isLast) && batch.size > 0) {
       batches.push(batch);

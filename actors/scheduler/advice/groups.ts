@@ -4,6 +4,7 @@
 // would have helped.)
 
 import type { RequestSpec, ResourceGroup } from '../../messages/common.ts';
+import { append } from '../../multimap.ts';
 import { orderedText } from '../../ordered-text.ts';
 
 export interface GroupToChange {
@@ -39,7 +40,7 @@ function kindsOf({ groups, sameSubtree = [] }: RequestSpec): (readonly Placed[])
   for (const [position, group] of groups.entries()) {
     const { name, ...asked } = group;
     const kind = name === '' ? '' : orderedText([asked, sameSubtree.map((names) => names.includes(name))]);
-    byKind.set(kind, [...(byKind.get(kind) ?? []), { position, group }]);
+    append(byKind, kind, { position, group });
   }
   return [...byKind.values()].map((all) => all.sort((one, other) => (one.group.name < other.group.name ? -1 : 1)));
 }

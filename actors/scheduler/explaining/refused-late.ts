@@ -4,6 +4,7 @@
 
 import { effort } from '../../fitting/effort.ts';
 import { MAX_LOOKS_TO_COUNT } from '../../fitting/fit-times.ts';
+import { append } from '../../multimap.ts';
 import { isSoft, keepsTogether } from '../../placement/groups.ts';
 import { type Asked, isNamingFilter, refusedBy } from '../filters/filter.ts';
 import { toldMisfitOfGroup } from '../group-rules.ts';
@@ -59,9 +60,7 @@ export function refusedLate(fleet: Fleet, request: Request, count: number): Refu
   for (const root of named) {
     askEach(root);
     const { cell } = view.hosts.get(root) as ViewHost;
-    const others = namedIn.get(cell);
-    if (others === undefined) namedIn.set(cell, [root]);
-    else others.push(root);
+    append(namedIn, cell, root);
   }
   /** Cells whose hosts must be asked each. */
   const open = new Set<string>();

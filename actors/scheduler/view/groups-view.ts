@@ -1,6 +1,8 @@
 // Where the members of instance groups are, as far as a scheduler knows: what placement told of each host, and what this
 // scheduler has claimed and has no answer for yet.
 
+import { addTo, deleteFrom } from '../../multimap.ts';
+
 /** Members by root. */
 type ByRoot = Map<string, number>;
 
@@ -117,15 +119,8 @@ function noteMovement(view: GroupsView, group: string, root: string): void {
 
 function setRule({ rules }: GroupsView, group: string, root: string, rule: string | undefined): void {
   const byRule = rules.get(group) ?? new Map<string, Set<string>>();
-  for (const [other, roots] of byRule) {
-    if (other === rule || !roots.delete(root) || roots.size > 0) continue;
-    byRule.delete(other);
-  }
-  if (rule !== undefined) {
-    const roots = byRule.get(rule);
-    if (roots === undefined) byRule.set(rule, new Set([root]));
-    else roots.add(root);
-  }
+  for (const other of byRule.keys()) if (other !== rule) deleteFrom(byRule, other, root);
+  if (rule !== undefined) addTo(byRule, rule, root);
   if (byRule.size === 0) rules.delete(group);
   else rules.set(group, byRule);
 }
