@@ -2,6 +2,7 @@
 // bus of the node's own does: else whoever waits for a build waits on, for minutes, and keeps the process alive.
 
 import { CellwrightError } from '../errors.ts';
+import { withResolvers } from '../with-resolvers.ts';
 import type { Bus } from './bus.ts';
 
 /** What a client needs of a bus. */
@@ -10,15 +11,12 @@ export type ClientBus = Pick<Bus, 'request' | 'subscribe' | 'maxPayloadBytes' | 
 /** The bus until `end`; from then on it is `closed`. What was asked before is still answered. */
 export function lentBus(bus: ClientBus): { bus: ClientBus; end(): void } {
   let hasEnded = false;
-  let end = () => {};
-  const over = new Promise<void>((resolve) => {
-    end = resolve;
-  });
-  const leave = whenEnding(bus, () => end());
+  const over = withResolvers();
+  const leave = whenEnding(bus, over.resolve);
   const closed = () => new CellwrightError('closed', 'the node has stopped');
   return {
     bus: {
-      ending: over,
+      ending: over.promise,
       get maxPayloadBytes() {
         return bus.maxPayloadBytes;
       },
@@ -34,7 +32,7 @@ export function lentBus(bus: ClientBus): { bus: ClientBus; end(): void } {
     end() {
       hasEnded = true;
       leave();
-      end();
+      over.resolve();
     },
   };
 }

@@ -9,6 +9,7 @@ import { eachOnce } from '../patience.ts';
 import { sleep } from '../pause.ts';
 import { systemClock } from '../system-clock.ts';
 import { unfailing } from '../unfailing.ts';
+import { withResolvers } from '../with-resolvers.ts';
 import type { Body, Bus, Encoded, PublishOptions } from './bus.ts';
 import { interest, type Listener } from './interest.ts';
 import { loopbackOf } from './loopback.ts';
@@ -176,10 +177,7 @@ function natsBus({ main, echo, requests, report, tell, clock, inboxPrefix, close
   const links = [...new Set([main, echo])];
   const pauses = new Pauses(clock, connection);
   let closing: Promise<void> | undefined;
-  let tellEnding = (): void => {};
-  const ending = new Promise<void>((resolve) => {
-    tellEnding = resolve;
-  });
+  const ending = withResolvers();
 
   void echo.closed.then(() => requests.end());
   const closed = Promise.all(links.map((link) => link.closed)).then((reasons) => {
@@ -244,13 +242,13 @@ function natsBus({ main, echo, requests, report, tell, clock, inboxPrefix, close
     async flush() {
       await Promise.all([loopback?.flush(), ...links.map((link) => link.flush())]);
     },
-    ending,
+    ending: ending.promise,
     close() {
       closing ??= (async () => {
         // Whoever waits is told now: to close takes as long as a server that hangs is given.
         requests.end();
         pauses.end();
-        tellEnding();
+        ending.resolve();
         await loopback?.flush();
         // What comes by the second one until its end is answered by the first.
         await echo.close();

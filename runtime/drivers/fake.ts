@@ -8,6 +8,7 @@ import { CellwrightError, MalformedError } from '../errors.ts';
 import { partly } from '../option-fields.ts';
 import type { Random } from '../random.ts';
 import { checkOf } from '../schemas.ts';
+import { type Resolvers, withResolvers } from '../with-resolvers.ts';
 import type { BuildOrder, BuildOutcome, Driver, ProviderReport } from './driver.ts';
 
 /** A time drawn evenly from `min` to `max`, both included: whole milliseconds, zero or more. */
@@ -61,8 +62,8 @@ interface Presence {
   state: 'building' | 'running' | 'destroying';
   /** What ends the state; a hang and a running instance have none. */
   timer: Timer | undefined;
-  answer: Deferred<BuildOutcome>;
-  destroyed: Deferred<void>;
+  answer: Resolvers<BuildOutcome>;
+  destroyed: Resolvers<void>;
 }
 
 /**
@@ -250,20 +251,9 @@ function driverClosed(host: string): CellwrightError {
   return new CellwrightError('driver-closed', `the driver of host '${host}' is closed`, { retryable: true });
 }
 
-interface Deferred<Value> {
-  promise: Promise<Value>;
-  resolve(value: Value): void;
-  reject(error: Error): void;
-}
-
-function deferred<Value>(): Deferred<Value> {
-  let resolve!: (value: Value) => void;
-  let reject!: (error: Error) => void;
-  const promise = new Promise<Value>((onResolve, onReject) => {
-    resolve = onResolve;
-    reject = onReject;
-  });
+function deferred<Value>(): Resolvers<Value> {
+  const made = withResolvers<Value>();
   // Nobody may be waiting for a destroy, or for a build whose caller has died; that is no crash.
-  promise.catch(() => undefined);
-  return { promise, resolve, reject };
+  made.promise.catch(() => undefined);
+  return made;
 }

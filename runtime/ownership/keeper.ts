@@ -8,6 +8,7 @@ import { begin, step } from '../../machines/step.ts';
 import type { Clock, Timer } from '../clock.ts';
 import { CellwrightError } from '../errors.ts';
 import { eachOnce, MOST_PAUSE_MS, mayPass, PATIENCE_MS } from '../patience.ts';
+import { withResolvers } from '../with-resolvers.ts';
 import type { LeaseRecord, Leases, LeaseWatch, SeenLease } from './leases.ts';
 import { type RenewedTenure, renewedTenure, type Tenure } from './tenure.ts';
 
@@ -101,10 +102,7 @@ export function keeperOf(options: KeeperOptions): Keeper {
   const ends: (() => void)[] = [];
   let settle: { resolve(): void; reject(error: unknown): void } | undefined;
   let patientUntil = 0;
-  let giveUp = () => {};
-  const givenUp = new Promise<void>((resolve) => {
-    giveUp = resolve;
-  });
+  const { promise: givenUp, resolve: giveUp } = withResolvers();
   const tellWaiting = eachOnce(onError);
 
   const effects: Record<string, () => void> = {

@@ -9,6 +9,7 @@ import type { Leases, SeenLease } from '../../runtime/ownership/leases.ts';
 import { memoryLeases } from '../../runtime/ownership/memory.ts';
 import type { Tenure } from '../../runtime/ownership/tenure.ts';
 import { type VirtualClock, virtualClock } from '../../runtime/virtual-clock.ts';
+import { withResolvers } from '../../runtime/with-resolvers.ts';
 import { failureOf } from '../support/until.ts';
 
 const test = suite('keeping a lease');
@@ -49,6 +50,8 @@ interface Room {
   process(name: string, ttlMs?: number): Process;
   /** Starts it and waits until it serves or stands by. */
   start(one: Process): Promise<void>;
+  /** Two of them, of which the second stands by. */
+  startTwo(): Promise<[one: Process, two: Process]>;
   until(holds: () => boolean): Promise<void>;
   pass(ms: number): Promise<void>;
   /** Ends every process, so that no timer is left. */
@@ -155,6 +158,12 @@ async function inRoom(run: (room: Room) => Promise<void>): Promise<void> {
       await room.until(() => over);
       return started;
     },
+    async startTwo() {
+      const [one, two] = [room.process('one'), room.process('two')];
+      await room.start(one);
+      await room.start(two);
+      return [one, two];
+    },
     until: (holds) => clock.runAsync(holds),
     pass(ms) {
       let over = false;
@@ -186,20 +195,16 @@ const stateOf = ({ keeper }: Process) => keeper.standing.state;
 const serves = (one: Process) => stateOf(one) === 'owning' && one.tenure?.holds() === true;
 
 test('keeping - the first one serves, the second stands by and says who owns it', () =>
-  inRoom(async ({ process, start }) => {
-    const [one, two] = [process('one'), process('two')];
-    await start(one);
-    await start(two);
+  inRoom(async ({ startTwo }) => {
+    const [one, two] = await startTwo();
     assert.equal([stateOf(one), stateOf(two)], ['owning', 'standby']);
     assert.is(two.keeper.standing.owner, 'one');
     assert.equal([one.duties, two.duties], [['open'], []]);
   }));
 
 test('keeping - a stop drains, drops and hands over at once, without waiting for the lease', () =>
-  inRoom(async ({ clock, process, start, until }) => {
-    const [one, two] = [process('one'), process('two')];
-    await start(one);
-    await start(two);
+  inRoom(async ({ clock, until, startTwo }) => {
+    const [one, two] = await startTwo();
     const at = clock.now();
     let stopped = false;
     void one.keeper.stop().then(() => {
@@ -213,10 +218,8 @@ test('keeping - a stop drains, drops and hands over at once, without waiting for
   }));
 
 test('keeping - a stop waits for what is never done as long as a lease lasts, then drops it and hands over', () =>
-  inRoom(async ({ clock, process, start, until }) => {
-    const [one, two] = [process('one'), process('two')];
-    await start(one);
-    await start(two);
+  inRoom(async ({ clock, until, startTwo }) => {
+    const [one, two] = await startTwo();
     one.isStuck = true;
     const at = clock.now();
     void one.keeper.stop();
@@ -226,16 +229,11 @@ test('keeping - a stop waits for what is never done as long as a lease lasts, th
   }));
 
 test('keeping - a stop waits for nothing from when on it is given up, and hands over where that is still heard', () =>
-  inRoom(async ({ clock, process, start, until, pass }) => {
-    const [one, two] = [process('one'), process('two')];
-    await start(one);
-    await start(two);
+  inRoom(async ({ clock, until, pass, startTwo }) => {
+    const [one, two] = await startTwo();
     one.isStuck = true;
     const at = clock.now();
-    let giveUp = () => {};
-    const givenUp = new Promise<void>((resolve) => {
-      giveUp = resolve;
-    });
+    const { promise: givenUp, resolve: giveUp } = withResolvers();
     void one.keeper.stop(givenUp);
     await pass(TTL_MS / 10);
     giveUp();
@@ -264,10 +262,7 @@ test('keeping - a stop that is given up waits for no lease that is being taken o
         one.hangs = state === 'owning';
       }
       const at = clock.now();
-      let giveUp = () => {};
-      const givenUp = new Promise<void>((resolve) => {
-        giveUp = resolve;
-      });
+      const { promise: givenUp, resolve: giveUp } = withResolvers();
       const stopping = one.keeper.stop(givenUp).then(() => clock.now() - at);
       await pass(TTL_MS / 10);
       giveUp();
@@ -282,10 +277,8 @@ test('keeping - a stop that is given up waits for no lease that is being taken o
   }));
 
 test('keeping - a stop leaves the lease free though the answer to its last renewal was lost', () =>
-  inRoom(async ({ clock, process, start, until }) => {
-    const [one, two] = [process('one'), process('two')];
-    await start(one);
-    await start(two);
+  inRoom(async ({ clock, until, startTwo }) => {
+    const [one, two] = await startTwo();
     one.losesAnswers = 1;
     await until(() => one.errors.length > 0);
     const at = clock.now();
@@ -311,10 +304,8 @@ test('keeping - a stop leaves the lease to another that has taken it meanwhile',
   }));
 
 test('keeping - one that falls silent is replaced when its lease is over, not before, and had stopped by itself', () =>
-  inRoom(async ({ clock, process, start, until }) => {
-    const [one, two] = [process('one'), process('two')];
-    await start(one);
-    await start(two);
+  inRoom(async ({ clock, until, startTwo }) => {
+    const [one, two] = await startTwo();
     one.cutOff = true;
     const at = clock.now();
     await until(() => one.tenure?.holds() === false);
@@ -329,10 +320,8 @@ test('keeping - one that falls silent is replaced when its lease is over, not be
   }));
 
 test('keeping - one that was cut off for long while it stood by takes over at once when it is back for as long as a lease lasts', () =>
-  inRoom(async ({ clock, process, start, until, pass }) => {
-    let [owner, other] = [process('one'), process('two')];
-    await start(owner);
-    await start(other);
+  inRoom(async ({ clock, until, pass, startTwo }) => {
+    let [owner, other] = await startTwo();
     for (const forMs of [60_000, 61_000, 62_000]) {
       for (const each of [owner, other]) each.cutOff = true;
       other.errors.length = 0;
@@ -418,16 +407,14 @@ test('keeping - one that is cut off with nobody standing by serves again when it
 test('keeping - one that was cut off while its actor was opened does not serve before its lease is renewed', () =>
   inRoom(async ({ process, start, until, pass }) => {
     const one = process('one');
-    let open = () => {};
-    one.opened = new Promise((resolve) => {
-      open = resolve;
-    });
+    const opening = withResolvers();
+    one.opened = opening.promise;
     const started = start(one);
     await until(() => one.tenure !== undefined);
     one.cutOff = true;
     await pass(TTL_MS * 3);
     assert.is(stateOf(one), 'opening');
-    open();
+    opening.resolve();
     await started;
     assert.is(stateOf(one), 'unsure');
     one.cutOff = false;
@@ -492,10 +479,8 @@ test('keeping - that its lease is removed again and again is told of once a minu
   }));
 
 test('keeping - renewals whose answers are lost are taken for its own', () =>
-  inRoom(async ({ process, start, pass }) => {
-    const [one, two] = [process('one'), process('two')];
-    await start(one);
-    await start(two);
+  inRoom(async ({ pass, startTwo }) => {
+    const [one, two] = await startTwo();
     for (let round = 0; round < 5; round += 1) {
       one.losesAnswers = 1;
       await pass(TTL_MS);
@@ -587,10 +572,8 @@ test('keeping - what the first opening fails of is told, and later ones are trie
   }));
 
 test('keeping - one that fails again and again leaves the actor to one that stands by', () =>
-  inRoom(async ({ process, start, until }) => {
-    const [one, two] = [process('one'), process('two')];
-    await start(one);
-    await start(two);
+  inRoom(async ({ until, startTwo }) => {
+    const [one, two] = await startTwo();
     one.keeper.failed(new Error('bad'));
     await until(() => serves(two));
     await until(() => stateOf(one) === 'standby');
@@ -626,21 +609,17 @@ test('keeping - one that is fenced drops everything at once and begins anew', ()
   }));
 
 test('keeping - told to stop while it reads the journal, it says of no fault that the reading is broken off', () =>
-  inRoom(async ({ process, start, until }) => {
-    const [one, two] = [process('one'), process('two')];
-    await start(one);
-    await start(two);
-    let breakOff = () => {};
-    two.opened = new Promise((_, reject) => {
-      breakOff = () => reject(new Error('the journal cannot be read to its end'));
-    });
+  inRoom(async ({ until, startTwo }) => {
+    const [one, two] = await startTwo();
+    const opening = withResolvers();
+    two.opened = opening.promise;
     void one.keeper.stop();
     await until(() => two.tenure !== undefined);
     let stopped = false;
     void two.keeper.stop().then(() => {
       stopped = true;
     });
-    breakOff();
+    opening.reject(new Error('the journal cannot be read to its end'));
     await until(() => stopped);
     assert.equal(two.duties, ['open', 'drop']);
     assert.equal(two.errors, []);

@@ -15,6 +15,7 @@ import { type Journals, noSnapshots } from '../../runtime/journal/journal.ts';
 import { startNatsServer } from '../../runtime/nats-server/server.ts';
 import { startNode } from '../../runtime/node.ts';
 import { virtualClock } from '../../runtime/virtual-clock.ts';
+import { withResolvers } from '../../runtime/with-resolvers.ts';
 import { quickDriver } from '../e2e/system.ts';
 import { startTestServer } from '../support/nats-server.ts';
 import { failureOf, settled, until } from '../support/until.ts';
@@ -126,8 +127,8 @@ test('stopping - of a start that is given up while its computes come on the bus 
 test('stopping - a bus that is lent ends with the node, or with the bus itself if that is first', async () => {
   const none = { request: () => Promise.reject(new Error('none')), subscribe: () => ({ unsubscribe() {} }) };
   const bus = { ...none, maxPayloadBytes: 1 };
-  let endBus = () => {};
-  const first = lentBus({ ...bus, ending: new Promise<void>((resolve) => (endBus = resolve)) });
+  const { promise: ending, resolve: endBus } = withResolvers();
+  const first = lentBus({ ...bus, ending });
   endBus();
   await first.bus.ending;
   const second = lentBus({ ...bus, ending: new Promise<void>(() => {}) });
@@ -139,8 +140,7 @@ test('stopping - a bus that is lent ends with the node, or with the bus itself i
 
 test('stopping - a bus that outlives the nodes that it is lent to is waited for once, and keeps none of them', async () => {
   const none = { request: () => Promise.reject(new Error('none')), subscribe: () => ({ unsubscribe() {} }) };
-  let endBus = () => {};
-  const ending = new Promise<void>((resolve) => (endBus = resolve));
+  const { promise: ending, resolve: endBus } = withResolvers();
   let waited = 0;
   const counting: Promise<void>['then'] = (...acts) => {
     waited += 1;
