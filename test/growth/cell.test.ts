@@ -5,8 +5,8 @@ import * as assert from 'uvu/assert';
 import { cell } from '../../actors/cell/cell.ts';
 import type { CellMessage } from '../../actors/messages/cell.ts';
 import { granted, OPTIONS, ofAttempt, startOf, up } from '../support/cells.ts';
-import { checksOfGrowth } from '../support/growth.ts';
-import { bench, type Sent, sentOf } from '../support/turn.ts';
+import { type Amounts, testGrowth } from '../support/growth.ts';
+import { bench, type Sent, viewOf } from '../support/turn.ts';
 
 const test = suite('growth, cell');
 
@@ -24,7 +24,7 @@ const things = {
   'instances that are lost': [10, 2_000],
   'deleted instances': [10, 2_000],
 } as const;
-type Counts = Record<keyof typeof things, number>;
+type Thing = keyof typeof things;
 
 const actor = cell({ ...OPTIONS, asideShare: 1 });
 
@@ -40,9 +40,8 @@ function answerTo({ to, message }: Sent): { message: CellMessage; from: string }
   return null;
 }
 
-function make(counts: Counts) {
+function make({ named, each }: Amounts<Thing>) {
   const on = bench(actor, { address: 'cell/c1' });
-  const named = (thing: keyof Counts, name: string) => Array.from({ length: counts[thing] }, (_, n) => `${name}-${n}`);
   const hosts = named('hosts', 'h');
   const fenced = [...named('hosts that are fenced', 'fenced'), 'gone'];
   const silent = named('hosts that are silent', 'silent');
@@ -70,12 +69,12 @@ function make(counts: Counts) {
       start(instance, host, areOrders, alternates);
       say({ type: 'build-failed', ...ofAttempt(instance, 1, host), reason: 'no image' }, `compute/c1/${host}`);
     },
-    stateOf: (instance: string) => sentOf(on.tell({ type: 'show', ask: 1, instance }), 'shown')[0]?.message.view?.state,
+    stateOf: (instance: string) => viewOf(on, instance)?.state,
     isAlive: (host: string) => say({ type: 'alive', host, incarnation: 'life-1' }, `compute/c1/${host}`),
   };
 
   for (const host of [...others, ...silent, ...fenced]) say(up(host), `compute/c1/${host}`);
-  for (const instance of named('instances that are lost', 'lost')) start(instance, 'gone');
+  each('instances that are lost', 'lost', (instance) => start(instance, 'gone'));
   for (let passed = 0; passed < 25_000; passed += 5_000) {
     on.pass(5_000);
     for (const host of others) world.isAlive(host);
@@ -84,33 +83,33 @@ function make(counts: Counts) {
   for (const host of disabled) say({ type: 'set-host', ask: 1, host, enabled: false }, 'gateway/g');
   for (const host of resting) for (let n = 0; n < 5; n += 1) world.fail(`on-${host}-${n}`, host);
   const spread = (n: number) => hosts[3 + (n % 20)] as string;
-  for (const [n, instance] of named('instances', 'active').entries()) start(instance, spread(n));
-  for (const instance of named('instances of one host', 'beside')) start(instance, 'h-0');
-  for (const [n, instance] of named('instances that are being built', 'building').entries()) {
+  each('instances', 'active', (instance, n) => start(instance, spread(n)));
+  each('instances of one host', 'beside', (instance) => start(instance, 'h-0'));
+  each('instances that are being built', 'building', (instance, n) => {
     start(instance, spread(n), areOrders);
     say({ type: 'accepted', ...ofAttempt(instance, 1, spread(n)) }, `compute/c1/${spread(n)}`);
-  }
+  });
   // One after the other on hosts that are in use, so that none of them rests.
-  for (const [n, instance] of named('instances that have failed', 'failed').entries()) {
+  each('instances that have failed', 'failed', (instance, n) => {
     world.fail(instance, spread(n));
     start(`after-${instance}`, spread(n));
     say({ type: 'delete', instance: `after-${instance}` }, 'conductor/0');
-  }
-  for (const [n, instance] of named('instances that are being cleared away', 'clearing').entries()) {
+  });
+  each('instances that are being cleared away', 'clearing', (instance, n) => {
     start(instance, spread(n));
     say({ type: 'delete', instance }, 'conductor/0', areRemovals);
-  }
-  for (const [n, instance] of named('deleted instances', 'deleted').entries()) {
+  });
+  each('deleted instances', 'deleted', (instance, n) => {
     start(instance, spread(n));
     say({ type: 'delete', instance }, 'conductor/0');
-  }
+  });
   const states = ['lost-1', 'active-1', 'building-1', 'failed-1', 'clearing-1', 'deleted-1'].map(world.stateOf);
   assert.equal(states, ['lost', 'active', 'building', 'failed', 'deleting', undefined]);
   return world;
 }
 
 const GATEWAY = 'gateway/g';
-const checks = checksOfGrowth({
+testGrowth(test, 'cell', {
   things,
   make,
   messages: {
@@ -140,7 +139,5 @@ const checks = checksOfGrowth({
       say({ type: 'ask-ends', instances: ['active-1', 'building-1'] }, 'conductor/0'),
   },
 });
-
-for (const { thing, check } of checks) test(`growth, cell - of ${thing}`, check);
 
 test.run();

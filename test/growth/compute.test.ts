@@ -5,7 +5,7 @@ import * as assert from 'uvu/assert';
 import { compute } from '../../actors/compute/compute.ts';
 import type { ComputeMessage } from '../../actors/messages/compute.ts';
 import { fnv1a } from '../../actors/routing.ts';
-import { checksOfGrowth } from '../support/growth.ts';
+import { type Amounts, testGrowth } from '../support/growth.ts';
 import { bench, sentOf } from '../support/turn.ts';
 
 const test = suite('growth, compute');
@@ -17,7 +17,7 @@ const things = {
   'builds that have failed': [10, 2_000],
   'instances that are no more': [10, 2_000],
 } as const;
-type Counts = Record<keyof typeof things, number>;
+type Thing = keyof typeof things;
 
 const LIFE = 'life-1';
 const CELL = 'cell/c1';
@@ -30,7 +30,7 @@ const actor = compute({
   patience: { firstMs: 3_600_000, mostMs: 3_600_000 },
 });
 
-function make(counts: Counts) {
+function make({ each }: Amounts<Thing>) {
   const on = bench(actor);
   const say = (message: ComputeMessage, from = CELL) => on.tell(message, from);
   const order = (instance: string): ComputeMessage => ({
@@ -63,9 +63,6 @@ function make(counts: Counts) {
       assert.is(sentOf(destroyed, 'destroyed').length, 1);
     },
   };
-  const each = (thing: keyof Counts, name: string, work: (instance: string) => void) => {
-    for (let n = 0; n < counts[thing]; n += 1) work(`${name}-${n}`);
-  };
   each('instances that are there', 'there', world.build);
   each('instances that are being built', 'building', (instance) => say(order(instance)));
   each('builds that have failed', 'failed', world.fail);
@@ -80,7 +77,7 @@ function make(counts: Counts) {
   return world;
 }
 
-const checks = checksOfGrowth({
+testGrowth(test, 'compute', {
   things,
   make,
   messages: {
@@ -94,7 +91,5 @@ const checks = checksOfGrowth({
     'a heartbeat': ({ pass }) => assert.ok(pass(5_000).length > 0),
   },
 });
-
-for (const { thing, check } of checks) test(`growth, compute - of ${thing}`, check);
 
 test.run();

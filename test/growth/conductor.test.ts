@@ -6,8 +6,8 @@ import * as assert from 'uvu/assert';
 import { conductor } from '../../actors/conductor/conductor.ts';
 import type { Build, ConductorMessage } from '../../actors/messages/conductor.ts';
 import { answered, buildOf, lastSelect, noHost } from '../support/conductor-desk.ts';
-import { checksOfGrowth } from '../support/growth.ts';
-import { bench, type Sent, sentOf } from '../support/turn.ts';
+import { type Amounts, testGrowth } from '../support/growth.ts';
+import { bench, type Sent, viewOf } from '../support/turn.ts';
 
 const test = suite('growth, conductor');
 
@@ -23,14 +23,14 @@ const things = {
   'requests that wait each for something else': [10, 2_000],
   'instances that no cell has taken yet': [10, 2_000],
 } as const;
-type Counts = Record<keyof typeof things, number>;
+type Thing = keyof typeof things;
 
 const GATEWAY = 'gateway/g';
 const SCHEDULER = 'scheduler/s';
 const FAILED = { code: 'alternates-exhausted', reason: 'no image' } as const;
 const actor = conductor({ shard: 0, patience: { firstMs: 3_600_000, mostMs: 3_600_000 }, parkedAskMs: 3_600_000 });
 
-function make(counts: Counts) {
+function make({ each }: Amounts<Thing>) {
   const on = bench(actor);
 
   /** Says a word, and what comes of it, but that what `isLeft` names is not answered. */
@@ -59,10 +59,7 @@ function make(counts: Counts) {
       const { round } = lastSelect(on.tell(waiting, GATEWAY)).message as { round: number };
       say({ type: 'parked', request, round, reason: 'none of 3 hosts', decision: '{}' }, SCHEDULER);
     },
-    stateOf: (instance: string) => sentOf(on.tell({ type: 'show', ask: 1, instance }), 'shown')[0]?.message.view?.state,
-  };
-  const each = (thing: keyof Counts, name: string, work: (name: string, n: number) => void) => {
-    for (let n = 0; n < counts[thing]; n += 1) work(`${name}-${n}`, n);
+    stateOf: (instance: string) => viewOf(on, instance)?.state,
   };
   each('instances', 'active', (name) => {
     world.build(name);
@@ -111,7 +108,7 @@ function make(counts: Counts) {
   return world;
 }
 
-const checks = checksOfGrowth({
+testGrowth(test, 'conductor', {
   things,
   make,
   messages: {
@@ -136,7 +133,5 @@ const checks = checksOfGrowth({
     'a cell says how one ended': ({ ended }) => ended('active-2', 'active'),
   },
 });
-
-for (const { thing, check } of checks) test(`growth, conductor - of ${thing}`, check);
 
 test.run();

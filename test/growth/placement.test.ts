@@ -4,7 +4,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { CandidateGroup, PlacementApiMessage } from '../../actors/messages/placement-api.ts';
-import { checksOfGrowth } from '../support/growth.ts';
+import { type Amounts, testGrowth } from '../support/growth.ts';
 import {
   actor,
   candidateGroup,
@@ -32,11 +32,11 @@ const things = {
   'aggregates of another host': [10, 900],
   traits: [10, 2_000],
 } as const;
-type Counts = Record<keyof typeof things, number>;
+type Thing = keyof typeof things;
 
 const AMPLE = 1_000_000;
 
-function make(counts: Counts) {
+function make({ counts, named, each }: Amounts<Thing>) {
   const on = bench(actor);
   const world = {
     ...on,
@@ -59,11 +59,8 @@ function make(counts: Counts) {
       });
     },
   };
-  const each = (thing: keyof Counts, work: (n: number) => void) => {
-    for (let n = 0; n < counts[thing]; n += 1) work(n);
-  };
   const host = (n: number) => `h${10 + (n % (counts.hosts - 10))}`;
-  each('hosts', (n) => {
+  each('hosts', 'h', (_, n) => {
     on.tell(
       put([
         providerOf(`h${n}`, {
@@ -74,31 +71,30 @@ function make(counts: Counts) {
       ]),
     );
   });
-  const names = (thing: keyof Counts, name: string) => Array.from({ length: counts[thing] }, (_, n) => `${name}${n}`);
   on.tell(
     put([
       providerOf('other', {
-        aggregates: names('aggregates of another host', 'of-other-'),
+        aggregates: named('aggregates of another host', 'of-other'),
         inventories: { VCPU: inventoryOf({ total: AMPLE, max_unit: AMPLE }) },
       }),
-      ...names('devices of another host', 'device-').map((id) =>
+      ...named('devices of another host', 'device').map((id) =>
         providerOf(id, { parent: 'other', inventories: { PGPU: inventoryOf() } }),
       ),
     ]),
   );
-  each('aggregates', (n) => on.tell(put([providerOf(`in-${n}`, { aggregates: [`aggregate-${n}`] })])));
-  each('traits', (n) => on.tell(put([providerOf(`with-${n}`, { traits: [`CUSTOM_T${n}`] })])));
-  each('consumers', (n) => world.claim(`one-${n}`, host(n)));
-  each('consumers of another host', (n) => world.claim(`of-other-${n}`, 'other'));
-  each('consumers that callers put', (n) => world.take(`put-${n}`, host(n)));
-  each('deleted consumers', (n) => {
-    world.claim(`deleted-${n}`, host(n));
-    world.remove(`deleted-${n}`);
+  each('aggregates', 'aggregate', (name, n) => on.tell(put([providerOf(`in-${n}`, { aggregates: [name] })])));
+  each('traits', 'with', (name, n) => on.tell(put([providerOf(name, { traits: [`CUSTOM_T${n}`] })])));
+  each('consumers', 'one', (name, n) => world.claim(name, host(n)));
+  each('consumers of another host', 'of-other', (name) => world.claim(name, 'other'));
+  each('consumers that callers put', 'put', (name, n) => world.take(name, host(n)));
+  each('deleted consumers', 'deleted', (name, n) => {
+    world.claim(name, host(n));
+    world.remove(name);
   });
-  each('instance groups', (n) => {
+  each('instance groups', 'member', (name, n) => {
     const group = { id: `p/group-${n}`, policy: 'anti-affinity' as const };
     const spec = { groups: [{ name: '', resources: { VCPU: 1 } }], groupPolicy: 'none' as const, instanceGroup: group };
-    world.claim(`member-${n}`, host(n), { spec });
+    world.claim(name, host(n), { spec });
   });
   return world;
 }
@@ -109,7 +105,7 @@ const candidatesOf = (told: Partial<CandidateGroup>, limit = 2) => ({
   ...candidatesFor([candidateGroup(told)], { limit }),
 });
 
-const checks = checksOfGrowth({
+testGrowth(test, 'placement', {
   things,
   make,
   messages: {
@@ -169,7 +165,5 @@ const checks = checksOfGrowth({
     'candidates with a trait': ({ ask }) => ask(candidatesOf({ required: [['CUSTOM_RARE']] })),
   },
 });
-
-for (const { thing, check } of checks) test(`growth, placement - of ${thing}`, check);
 
 test.run();

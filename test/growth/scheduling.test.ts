@@ -6,7 +6,7 @@ import * as assert from 'uvu/assert';
 import type { InstanceGroup, RequestSpec } from '../../actors/messages/common.ts';
 import type { ProviderSpec } from '../../actors/messages/placement.ts';
 import type { Select } from '../../actors/messages/scheduler.ts';
-import { checksOfGrowth } from '../support/growth.ts';
+import { type Amounts, testGrowth } from '../support/growth.ts';
 import { inventoryOf, providerOf } from '../support/placement-desk.ts';
 import { scheduling } from '../support/scheduling.ts';
 import { stepsOf } from '../support/steps.ts';
@@ -29,7 +29,7 @@ const things = {
   'members of a group that wait': [10, 500],
   'deleted instances': [10, 1_000],
 } as const;
-type Counts = Record<keyof typeof things, number>;
+type Thing = keyof typeof things;
 
 const TOO_MUCH = 1_000_000;
 const A_HOST = 'p-h7';
@@ -45,7 +45,7 @@ const member = (id: string, policy: InstanceGroup['policy']): Partial<RequestSpe
 });
 
 /** A host with room for thousands; each fourth has devices, each second a trait. */
-function treeOf(position: number, { zones, traits }: Pick<Counts, 'zones' | 'traits'>, total = 10_000): ProviderSpec[] {
+function treeOf(position: number, { zones, traits }: Record<'zones' | 'traits', number>, total = 10_000): ProviderSpec[] {
   const root = providerOf(`p-h${position}`, {
     name: `h${position}`,
     inventories: { VCPU: inventoryOf({ total, max_unit: TOO_MUCH }) },
@@ -61,7 +61,7 @@ function treeOf(position: number, { zones, traits }: Pick<Counts, 'zones' | 'tra
   return position % 4 === 0 ? [root, ...[0, 1, 2, 3].map(device)] : [root];
 }
 
-function make(counts: Counts) {
+function make({ counts, each }: Amounts<Thing>) {
   const on = scheduling(
     Array.from({ length: counts.hosts }, (_, position) => ({
       cell: position < FEW ? 'few' : `c${position % counts.cells}`,
@@ -93,26 +93,23 @@ function make(counts: Counts) {
     },
   };
 
-  function times(thing: keyof Counts, work: (position: number) => void): void {
-    for (let position = 0; position < counts[thing]; position += 1) work(position);
-  }
   for (let n = 0; n < 10; n += 1) world.place(`to-go-${n}`, specOf());
-  times('instances', (n) => world.place(`one-${n}`, specOf()));
-  times('instance groups', (n) => world.place(`group-${n}`, specOf({}, member(`/group-${n}`, 'anti-affinity'))));
-  const members = (thing: keyof Counts, id: string, policy: InstanceGroup['policy']) =>
-    times(thing, (n) => world.place(`${policy}-${n}`, specOf({}, member(id, policy))));
+  each('instances', 'one', (name) => world.place(name, specOf()));
+  each('instance groups', 'group', (name) => world.place(name, specOf({}, member(`/${name}`, 'anti-affinity'))));
+  const members = (thing: Thing, id: string, policy: InstanceGroup['policy']) =>
+    each(thing, policy, (name) => world.place(name, specOf({}, member(id, policy))));
   members('members of a group that is kept apart', '/apart', 'anti-affinity');
   members('members of a group that is better kept apart', '/better-apart', 'soft-anti-affinity');
   members('members of a group that is kept together', '/together', 'affinity');
-  times('sizes', (n) => world.place(`size-${n}`, ofSize(2 + n)));
+  each('sizes', 'size', (name, n) => world.place(name, ofSize(2 + n)));
   const waiting = (request: string, project: string, more: Partial<RequestSpec> = {}) =>
     ask(request, ofSize(TOO_MUCH, more), { waits: { since: 1 }, project });
-  times('requests that wait', (n) => waiting(`waiting-${n}`, 'p'));
-  times('projects with a request that waits', (n) => waiting(`of-project-${n}`, `p${n}`));
-  times('members of a group that wait', (n) => waiting(`member-${n}`, 'p', member('/waiting', 'anti-affinity')));
-  times('deleted instances', (n) => {
-    world.place(`deleted-${n}`, specOf());
-    world.remove(`deleted-${n}`);
+  each('requests that wait', 'waiting', (name) => waiting(name, 'p'));
+  each('projects with a request that waits', 'of-project', (name, n) => waiting(name, `p${n}`));
+  each('members of a group that wait', 'member', (name) => waiting(name, 'p', member('/waiting', 'anti-affinity')));
+  each('deleted instances', 'deleted', (name) => {
+    world.place(name, specOf());
+    world.remove(name);
   });
   return world;
 }
@@ -123,7 +120,7 @@ const placing =
   (world: World, number: number) =>
     world.place(`r${number}`, spec, told);
 
-const checks = checksOfGrowth({
+testGrowth(test, 'scheduling', {
   things,
   make,
   messages: {
@@ -185,7 +182,5 @@ test('growth - so is each call of a function, however often it ran before', () =
   for (let times = 0; times < 1_000; times += 1) evenOnes();
   assert.ok(stepsOf(evenOnes) >= 1_000);
 });
-
-for (const { thing, check } of checks) test(`growth, scheduling - of ${thing}`, check);
 
 test.run();
