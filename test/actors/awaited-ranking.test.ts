@@ -129,8 +129,7 @@ test('scheduler - hosts are ranked no longer for a request that is over, and the
   select(on, selectFor('given-up', { expiresAt: now + 500 }));
   select(on, selectFor('asked-anew', { vcpu: 2 }));
   select(on, selectFor('asked-anew', { vcpu: 3, round: 2 }));
-  on.pass(2_000);
-  on.deliver();
+  on.run(2_000);
   for (let turn = 0; turn < 8; turn += 1) rank(on);
   on.deliverAll();
   assert.equal(answered(on), ['asked-anew']);

@@ -30,8 +30,7 @@ function oldAndNew() {
   const on = hostWith(1);
   assert.is(on.place('old'), 'h1');
   on.tellHost({ host: 'h1', instances: 1, builds: 0, ordered: 1 });
-  on.pass(4_000);
-  on.deliver();
+  on.run(4_000);
   assert.is(on.place('new'), 'h1');
   assert.match(on.place('next'), FULL);
   return on;
@@ -54,8 +53,7 @@ test('build limits - who waits for the end of a build is not let in as another i
   on.hear('scheduler/s', selectFor('waits', { waits: { since: 1 } }), 'conductor/0');
   on.deliver();
   on.release('old');
-  on.pass(5);
-  on.deliver();
+  on.run(5);
   assert.is(on.answers.at(-1)?.type, 'parked');
   on.release('new');
   assert.is(on.answers.at(-1)?.type, 'selected', 'it was deleted before its cell heard of it');

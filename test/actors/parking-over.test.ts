@@ -26,19 +26,15 @@ function filling() {
     const { at } = unpackDecision(JSON.parse(answer.decision ?? ''));
     return { type: answer.type, reason: answer.reason, decidedAt: at };
   };
-  const pass = (ms: number) => {
-    all.pass(ms);
-    all.deliver();
-  };
   use('first', 2);
-  return { ...all, desk, use, ask, pass };
+  return { ...all, desk, use, ask };
 }
 
 test('waiting - one that joins others is told how hosts stand by then, in a decision of its own', () => {
   const all = filling();
   assert.match(all.ask('one', 1).reason, /nearest c1\/a: .*\(short by 2\); with 2 VCPU less/);
   all.use('second', 6);
-  all.pass(5_000);
+  all.run(5_000);
   const { reason, decidedAt, type } = all.ask('two', 2);
   assert.is(type, 'parked');
   assert.match(
@@ -54,7 +50,7 @@ test('waiting - one whose time is over is told how hosts stand by then, and wait
   const all = filling();
   for (const [since, request] of ['one', 'two'].entries()) all.ask(request, since);
   all.use('second', 6);
-  all.pass(5_000);
+  all.run(5_000);
   for (const [since, request] of ['one', 'two'].entries()) {
     const { type, reason, decidedAt } = all.ask(request, since, { round: 2, waits: { since, last: true } });
     assert.is(type, 'no-valid-host');
@@ -64,7 +60,7 @@ test('waiting - one whose time is over is told how hosts stand by then, and wait
     );
     assert.is(decidedAt, all.desk.now);
   }
-  all.pass(1_000);
+  all.run(1_000);
   const { open, parking } = all.desk.state;
   assert.equal([open.size, parking.byRequest.size, parking.lots.size], [0, 0, 0]);
 });
@@ -116,10 +112,7 @@ test('waiting - many whose time is over at one moment are told by one look at al
       const waits = { since: n, ...last };
       all.hear('scheduler/s', selectFor(`x-${n}`, { vcpu: 10, round, waits, expiresAt: FOREVER }), 'conductor/0');
     }
-    for (let step = 0; step < 100; step += 1) {
-      all.pass(10);
-      all.deliver();
-    }
+    all.run(1_000, 10);
   };
   ask(1, {});
   all.pass(5_000);

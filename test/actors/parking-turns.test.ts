@@ -40,8 +40,7 @@ test('waiting - one that comes while the first is being served, and its claims a
   assert.is(all.desks[0]?.state.open.size, 1);
   ask('second', 2);
   all.deliver();
-  all.pass(5_000);
-  all.deliver();
+  all.run(5_000);
   assert.equal(
     all.answers.map(({ type, request }) => `${request} ${type}`),
     ['first parked', 'second parked', 'first selected'],
@@ -134,8 +133,7 @@ test('waiting - a turn that came to nothing is given back: the project is not pa
   );
   rival('quicker');
   all.deliver();
-  all.pass(5_000);
-  all.deliver();
+  all.run(5_000);
   comesFree('quicker');
   all.deliver();
   assert.equal(

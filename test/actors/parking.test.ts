@@ -68,8 +68,7 @@ test('waiting - one that wants to be with another is tried as soon as that one h
     if (instance === 'y')
       assert.is(all.desks[0]?.state.asks, (asksAtFirst ?? 0) + 1, 'but for the request of y nothing is asked');
   }
-  all.pass(500);
-  all.deliver();
+  all.run(500);
   assert.equal(said(), [
     ['parked', 'with'],
     ['selected', 'y'],
@@ -82,15 +81,11 @@ test('waiting - one that wants to be with another is tried as soon as that one h
 test('waiting - one that wants to be with another is tried too when that one gets a host unheard of, however late', () => {
   const all = schedulersOf([{ host: 'h1' }, { host: 'h2' }]);
   all.hear('scheduler/s', selectFor('with', { tree: { heldBy: ['x'] }, waits: { since: 1 } }), 'conductor/0');
-  const goOn = (ms: number) => {
-    all.pass(ms);
-    all.deliver();
-  };
-  for (let seconds = 0; seconds < 4; seconds += 1) goOn(1_000);
+  all.run(4_000, 1_000);
   const allocations = [{ provider: 'p-h2', group: '', resources: { VCPU: 1 } }];
   const { spec } = selectFor('x');
   all.ask({ type: 'claim', consumer: 'x', attempt: 1, spec, allocations, keep: [], expiresAt: FOREVER } as never);
-  for (let seconds = 0; seconds < 3; seconds += 1) goOn(1_000);
+  all.run(3_000, 1_000);
   assert.equal(
     all.answers.map(({ type, request }) => [type, request]),
     [
@@ -103,29 +98,23 @@ test('waiting - one that wants to be with another is tried too when that one get
 test('waiting - of many that want to be with others, each is tried soon after that one gets a host unheard of', () => {
   const many = 500;
   const all = schedulersOf([{ host: 'h1', has: { VCPU: 2 * many } }]);
-  const goOn = (ms: number) => {
-    for (let passed = 0; passed < ms; passed += 10) {
-      all.pass(10);
-      all.deliver();
-    }
-  };
   for (let n = 0; n < many; n += 1) {
     const tree = { heldBy: [`x-${n}`] };
     const waits = { since: n };
     all.hear('scheduler/s', selectFor(`with-${n}`, { tree, waits, alternates: 0 }), 'conductor/0');
   }
-  goOn(3_000);
+  all.run(3_000, 10);
   assert.is(all.answers.filter(({ type }) => type === 'parked').length, many);
   const asked = () => all.desks[0]?.state.asks ?? 0;
   const before = asked();
-  goOn(3_000);
+  all.run(3_000, 10);
   assert.ok(asked() - before < 150, `while nothing is taken few are asked of: ${asked() - before}`);
   const allocations = [{ provider: 'p-h1', group: '', resources: { VCPU: 1 } }];
   const { spec } = selectFor('x');
   for (let n = 0; n < many; n += 1) {
     all.ask({ type: 'claim', consumer: `x-${n}`, attempt: 1, spec, allocations, keep: [], expiresAt: FOREVER });
   }
-  goOn(4_000);
+  all.run(4_000, 10);
   assert.is(all.answers.filter(({ type }) => type === 'selected').length, many);
 });
 
@@ -160,14 +149,12 @@ test('waiting - what hosts measure makes no room: nobody looks for any as often 
   const before = looks();
   for (let load = 1; load <= 10; load += 1) {
     all.tellHost({ host: 'h1', metrics: { load } });
-    all.pass(1_000);
-    all.deliver();
+    all.run(1_000);
   }
   assert.is(looks(), before);
   all.put({ host: 'h1', has: { VCPU: 9 } });
   all.deliver();
-  all.pass(1_000);
-  all.deliver();
+  all.run(1_000);
   assert.equal(
     all.answers.map(({ type }) => type),
     ['parked', 'selected'],
@@ -460,16 +447,12 @@ for (const late of [false, true]) {
     const now = desk?.now ?? 0;
     Object.assign(opens, { first: now + 20_000, last: now + 60_000 });
     all.choose(selectFor('web', { waits: { since: now } }));
-    const pass = (ms: number) => {
-      all.pass(ms);
-      all.deliver();
-    };
-    for (let step = 0; step < 11; step += 1) pass(5_000);
+    all.run(55_000, 5_000);
     assert.equal(
       all.answers.map(({ type }) => type),
       ['parked'],
     );
-    pass(10_000);
+    all.run(10_000);
     assert.equal(
       all.answers.map(({ type }) => type),
       ['parked', 'selected'],

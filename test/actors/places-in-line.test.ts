@@ -28,17 +28,10 @@ function fullHosts(count: number, words?: readonly SchedulerWords[]) {
   for (let host = 0; host < count; host += 1) take(`rival-${host}`, host);
   all.deliver();
 
-  function step(ms: number): void {
-    for (let passed = 0; passed < ms; passed += 10) {
-      all.pass(10);
-      all.deliver();
-    }
-  }
-
   return {
     ...all,
     take,
-    step,
+    step: (ms: number) => all.run(ms, 10),
     /** A host comes free, and that is known. */
     free(host: number): void {
       all.ask({ type: 'release', consumer: `rival-${host}`, deleted: true });
@@ -99,8 +92,7 @@ test('places in line - one that must be with its group goes elsewhere once the g
   );
   all.ask({ type: 'release', consumer: 'member', deleted: true });
   all.deliver();
-  all.pass(100);
-  all.deliver();
+  all.run(100);
   assert.is(chosenIn(all.answers[1]), 'h2');
 });
 
@@ -114,8 +106,7 @@ test('places in line - one that keeps apart from another is tried at once when t
   all.deliver();
   all.ask({ type: 'release', consumer: 'x', deleted: true });
   all.deliver();
-  all.pass(50);
-  all.deliver();
+  all.run(50);
   assert.equal(
     all.answers.map(({ type }) => type),
     ['parked', 'selected'],
@@ -144,10 +135,7 @@ test('places in line - the first is not overtaken while it is found out why its 
   all.take('quick', 5);
   all.deliver();
   const sweeping = () => all.desks[0]?.state.sweeps.length ?? 0;
-  for (let ms = 0; sweeping() === 0 && ms < 3_000; ms += 1) {
-    all.pass(1);
-    all.deliver();
-  }
+  for (let ms = 0; sweeping() === 0 && ms < 3_000; ms += 1) all.run(1);
   assert.is(sweeping(), 1, 'it was served, and why that came to nothing is looked for');
   all.free(9);
   all.deliver();
@@ -270,8 +258,7 @@ for (const isOften of [false, true]) {
     all.free(0);
     for (let round = 1; round <= 50; round += 1) {
       if (isOften) all.ask('other', 3, { round, spec: { ...SPEC, tree: { noneOf: ['p-h0'] } } });
-      all.pass(2);
-      all.deliver(undefined, ({ message }) => !('consumer' in message && message.consumer === 'first'));
+      all.run(2, 2, ({ message }) => !('consumer' in message && message.consumer === 'first'));
     }
     assert.ok(all.said().includes('second selected'), all.said().join());
   });
@@ -337,8 +324,7 @@ test('places in line - one that was refused in its turn is not overtaken while i
   // Another scheduler is quicker.
   all.take('quick', 0);
   all.drop(({ message }) => message.type === 'providers-changed');
-  all.pass(10);
-  all.deliver(undefined, ({ message }) => message.type === 'claim' || message.type === 'claim-refused');
+  all.run(10, 10, ({ message }) => message.type === 'claim' || message.type === 'claim-refused');
   assert.equal(
     all.underWay().map(({ message }) => message.type),
     ['recall'],
@@ -444,10 +430,8 @@ test('places in line - one that wants to be with another is tried when another s
   all.deliver();
   all.hear('scheduler/t', selectFor('x'), 'conductor/0');
   all.deliver();
-  all.pass(1_000);
-  all.deliver();
-  all.pass(100);
-  all.deliver();
+  all.run(1_000);
+  all.run(100);
   assert.equal(
     all.answers.map(({ request, type }) => `${request} ${type}`),
     ['with parked', 'x selected', 'with selected'],
@@ -459,8 +443,7 @@ test('places in line - one that wants to be with another is tried though both ar
   all.hear('scheduler/s', selectFor('with', { tree: { heldBy: ['x'] }, waits: { since: 1 } }), 'conductor/0');
   all.hear('scheduler/s', selectFor('x'), 'conductor/0');
   all.deliver();
-  all.pass(100);
-  all.deliver();
+  all.run(100);
   assert.equal(
     all.answers.map(({ request, type }) => `${request} ${type}`),
     ['x selected', 'with parked', 'with selected'],
@@ -474,8 +457,7 @@ test('places in line - nobody is asked where others are any more once nobody wai
   const { parking } = all.desks[0]?.state ?? {};
   assert.is(parking?.goingByOthers.size, 1);
   all.hear('scheduler/s', { type: 'withdraw', request: 'with' }, 'conductor/0');
-  all.pass(1_000);
-  all.deliver();
+  all.run(1_000);
   assert.equal([parking?.goingByOthers.size, parking?.locating.size, parking?.awaiting.size], [0, 0, 0]);
   const asks = all.desks[0]?.state.asks;
   all.pass(10_000);
@@ -494,12 +476,7 @@ function fullApart() {
     all.ask({ type: 'claim', consumer, attempt: 1, spec, allocations, keep: [], expiresAt: FOREVER });
   };
   const release = (consumer: string) => all.ask({ type: 'release', consumer, deleted: true });
-  const step = (ms: number, isDelivered?: Parameters<typeof all.deliver>[1]) => {
-    for (let passed = 0; passed < ms; passed += 10) {
-      all.pass(10);
-      all.deliver(undefined, isDelivered);
-    }
-  };
+  const step = (ms: number, isDelivered?: Parameters<typeof all.deliver>[1]) => all.run(ms, 10, isDelivered);
   take('rival', 'h1', 8);
   take('x', 'h2', 1);
   take('other', 'h2', 7);
@@ -584,8 +561,7 @@ test('places in line - on a host that many keep away from changes all the time, 
   for (let change = 0; change < 50; change += 1) {
     all.release(change === 0 ? 'other' : `other-${change}`);
     all.take(`other-${change + 1}`, 'h2', 7);
-    all.pass(1);
-    all.deliver();
+    all.run(1);
   }
   const asked = desk.state.asks - before;
   assert.ok(asked > 0 && asked <= 300, `${asked} questions in 50 ms`);
@@ -611,16 +587,12 @@ test('places in line - where an answer is lost it is asked again soon, however m
   };
   wait('apart', { notHeldBy: ['x'] });
   for (let n = 0; n < 200; n += 1) wait(`with-${n}`, { heldBy: [`nowhere-${n}`] });
-  all.pass(1_000);
-  all.deliver();
+  all.run(1_000);
   all.ask({ type: 'release', consumer: 'x', deleted: true });
   all.deliver(undefined, ({ message }) => message.type !== 'locate');
   all.pass(10);
   all.drop(({ message }) => message.type === 'locate');
-  for (let ms = 0; ms < 2_000; ms += 20) {
-    all.pass(20);
-    all.deliver();
-  }
+  all.run(2_000, 20);
   assert.equal(
     all.answers.flatMap(({ type, request }) => (type === 'selected' ? [request] : [])),
     ['apart'],
@@ -646,10 +618,7 @@ test('places in line - those who are not answered hold the others up once, and n
   for (let n = 0; n < count; n += 1) wait(`plain-${n}`, count + n);
   for (let n = 0; n < 2 * count; n += 1) all.ask({ type: 'release', consumer: `rival-${n}`, deleted: true });
   // Nobody tells where the others are.
-  for (let ms = 0; ms < 200; ms += 2) {
-    all.pass(2);
-    all.deliver(undefined, ({ message }) => message.type !== 'locate');
-  }
+  all.run(200, 2, ({ message }) => message.type !== 'locate');
   const placed = all.answers.flatMap(({ type, request }) => (type === 'selected' ? [request] : []));
   assert.is(placed.filter((request) => request.startsWith('plain')).length, count);
 });

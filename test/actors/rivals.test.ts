@@ -53,8 +53,7 @@ function rivalsAt(hostCount: number) {
     },
     live(ms: number): void {
       for (let passed = 0; passed < ms; passed += 1) {
-        on.pass(1);
-        on.deliver();
+        on.run(1);
         giveBack();
       }
     },

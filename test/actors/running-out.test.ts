@@ -41,8 +41,7 @@ function failureOn(hosts: readonly HostWords[], spec: RequestSpec, count: number
   const on = schedulersOf(hosts);
   on.choose({ ...selectFor('r', { instances: named(count) }), spec });
   for (let passed = 0; passed < 1_000 && on.answers.length === 0; passed += 100) {
-    on.pass(100);
-    on.deliver();
+    on.run(100);
   }
   const [answer] = on.answers;
   assert.ok(answer?.type === 'no-valid-host');

@@ -326,8 +326,7 @@ test('placing - a claim that is said twice and refused twice is one conflict', (
   all.hear('scheduler/s', selectFor('web', { ordered: true }), 'conductor/0');
   const isOther = ({ message }: { message: { type: string } }) => message.type !== 'claim';
   all.deliver(undefined, isOther);
-  all.pass(1_500);
-  all.deliver(undefined, isOther);
+  all.run(1_500, 1_500, isOther);
   const claims = all.underWay().flatMap(({ message }) => (message.type === 'claim' ? [message] : []));
   assert.is(claims.length, 2);
   const [claim] = claims;

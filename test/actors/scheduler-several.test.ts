@@ -21,19 +21,11 @@ const test = suite('scheduler - several');
 type On = ReturnType<typeof schedulersOf>;
 type Failure = { reason: string; decision: string };
 
-/** Lets time pass in steps, and everything arrive. */
-function live(on: On, ms: number): void {
-  for (let passed = 0; passed < ms; passed += 100) {
-    on.pass(100);
-    on.deliver();
-  }
-}
-
 /** What a dry run answers. */
 function fitted(on: On, vcpu: number, count: number, spec = selectFor('any', { vcpu }).spec) {
   const before = on.answers.length;
   on.hear('scheduler/s', { type: 'fit', ask: 1, spec, count, limit: 3 }, 'conductor/0');
-  live(on, 500);
+  on.run(500, 100);
   return on.answers[before] as unknown as Fitted;
 }
 
@@ -56,7 +48,7 @@ test('scheduler - of several that find no hosts for all where they may be, none 
   for (const where of wheres) {
     const on = schedulersOf(hosts, [{ name: 's', filters: [keptOut as Filter] }]);
     on.hear('scheduler/s', selectFor('r', { vcpu: 8, instances: named(3), where }), 'conductor/0');
-    live(on, 3_000);
+    on.run(3_000, 100);
     assert.match(chosenIn(on.answers[0]), /^no /, JSON.stringify(where));
     assert.is(claimed(on), 0, JSON.stringify(where));
   }
@@ -69,7 +61,7 @@ test('scheduler - of several that find no hosts for all where they may be, none 
   }
   on.deliver();
   on.hear('scheduler/s', selectFor('r', { spec: apart, instances: named(3) }), 'conductor/0');
-  live(on, 3_000);
+  on.run(3_000, 100);
   assert.match(chosenIn(on.answers[0]), /^no /);
   assert.is(claimed(on), 3, 'the members that were there');
 });
@@ -97,7 +89,7 @@ test('scheduler - of a request that one change alone would not let in, the reaso
     groups: [{ ...group, name: '', resources: { VCPU: 1_000_000 }, required: ['HW_GPU_API_VULKAN'] }],
   };
   on.choose({ ...selectFor('r'), spec: both });
-  live(on, 1_000);
+  on.run(1_000, 100);
   const [answer] = on.answers as { type: string; reason?: string }[];
   assert.is(answer?.type, 'no-valid-host');
   assert.match(answer?.reason ?? '', /^none of 2 hosts: .*; no single change is known with which it would fit$/);
@@ -111,7 +103,7 @@ test('scheduler - the nearest host is one that lacks nothing else, if there is o
   const reasonOn = (...hosts: (typeof small)[]) => {
     const on = schedulersOf(hosts, [{ name: 's' }]);
     on.choose({ ...selectFor('r'), spec: asked });
-    live(on, 1_000);
+    on.run(1_000, 100);
     return (on.answers[0] as { reason?: string }).reason;
   };
   const none = 'exceeds-capacity VCPU; nearest';
@@ -148,7 +140,7 @@ test('scheduler - of hosts that are equally near the same one is named, in whate
     const told = [all, [...all].reverse(), [...all.slice(3), ...all.slice(0, 3)]].map((inOrder) => {
       const on = schedulersOf(inOrder, [{ name: 's' }]);
       on.choose({ ...selectFor('r'), spec: asked });
-      live(on, 1_000);
+      on.run(1_000, 100);
       const { reason, decision } = on.answers[0] as Failure;
       const { refused } = unpackDecision(JSON.parse(decision));
       return { nearest: reason.replace(/.*; nearest (\S+):.*/, '$1'), refused, dry: fitted(on, 12, 1, asked).refused };
@@ -168,7 +160,7 @@ test('scheduler - where hosts have room for some of a request, the nearest of th
   const failureOn = (told: RequestSpec, ...hosts: HostWords[]) => {
     const on = schedulersOf(hosts, [{ name: 's' }]);
     on.choose({ ...selectFor('r', { instances: named(3) }), spec: told });
-    live(on, 1_000);
+    on.run(1_000, 100);
     const { reason, decision } = on.answers[0] as Failure;
     const { fits, refused } = unpackDecision(JSON.parse(decision));
     assert.equal(refused, fitted(on, 8, 3, told).refused, 'a dry run says the same');
@@ -201,7 +193,7 @@ test('scheduler - of a group that keeps together the nearest host is the one wit
   const groups = [{ name: '', resources: { VCPU: 8 }, required: traits }];
   const instanceGroup = { id: 'p/g', policy: 'affinity' } as const;
   on.choose({ ...selectFor('r', { instances: named(3) }), spec: { ...spec, groups, instanceGroup } });
-  live(on, 1_000);
+  on.run(1_000, 100);
   assert.match(
     chosenIn(on.answers[0]),
     /none of 2 hosts: 1 exceeds-capacity VCPU, 1 no-room-together; nearest c1\/h1: room for all but 2 of the instances; /,
@@ -212,7 +204,7 @@ test('scheduler - only of a group that keeps together it is said for how many th
   const own: Filter = { name: 'own', refusal: () => ({ code: 'no-room-together', message: 'mine', short: 7 }) };
   const on = schedulersOf([{ host: 'h1' }], [{ name: 's', filters: [own] }]);
   on.choose(selectFor('r'));
-  live(on, 1_000);
+  on.run(1_000, 100);
   assert.match(chosenIn(on.answers[0]), /1 no-room-together; nearest c1\/h1: mine/);
 });
 
@@ -239,7 +231,7 @@ test('scheduler - where the hosts that fit refused their claims, the nearest of 
 test('scheduler - several that wait, and that limits on instances cannot let in, claim nothing meanwhile', () => {
   const on = schedulersOf([{ host: 'h1' }, { host: 'h2' }], [{ name: 's', filters: [instanceLimit(1)] }]);
   on.choose(selectFor('r', { instances: named(5), waits: { since: 1 } }));
-  live(on, 20_000);
+  on.run(20_000, 100);
   assert.equal(
     on.answers.map(({ type }) => type),
     ['parked'],
@@ -247,7 +239,7 @@ test('scheduler - several that wait, and that limits on instances cannot let in,
   assert.is(claimed(on), 0);
   on.tellHost({ host: 'h3' });
   on.put({ host: 'h3' });
-  live(on, 5_000);
+  on.run(5_000, 100);
   assert.is(on.choose(selectFor('s', { instances: named(3, 's'), waits: { since: 1 } }))?.type, 'selected');
 });
 
@@ -287,7 +279,7 @@ test('scheduler - of a group that keeps together, hosts with room for some are t
   const on = schedulersOf([{ host: 'h1' }, { host: 'h2' }, { host: 'h3' }]);
   const spec = grouped({ id: 'p/g', policy: 'affinity' }, 4);
   on.choose(selectFor('r', { instances: named(3), spec }));
-  live(on, 1_000);
+  on.run(1_000, 100);
   const answer = on.answers[0];
   assert.is(answer?.type, 'no-valid-host');
   assert.match(chosenIn(answer), /none of 3 hosts: 3 no-room-together/);
@@ -313,7 +305,7 @@ test("scheduler - a request for more instances than there is room for claims not
       const answerTo = (request: string) => on.answers.find((answer) => answer.request === request);
       assert.is(answerTo('small')?.type, 'selected');
       if (isCellUntold) assert.is(answerTo('r'), undefined, 'there may be more hosts');
-      live(on, 5_000);
+      on.run(5_000, 100);
       const none = /^no room for 3 instances at once: of 2 hosts, .*; 1 instance instead of 3 would fit$/;
       assert.match(chosenIn(answerTo('r')), none);
       assert.is(claimed(on), 1);
@@ -336,7 +328,7 @@ test('scheduler - while a cell is untold, several without room are not looked at
   assert.ok(before >= 99);
   for (let told = 0; told < 20; told += 1) on.tellHost({ host: 'h0', instances: told });
   assert.ok(looks < 2 * before, `${looks} looks after ${before}`);
-  live(on, 5_000);
+  on.run(5_000, 100);
   assert.match(chosenIn(on.answers[0]), /^no room for 100 instances at once/);
 });
 
@@ -419,7 +411,7 @@ test('scheduler - of a request that has room for some it is said on which hosts,
       [{ name: 's' }],
     );
     on.choose(selectFor('r', { instances: named(50), vcpu: 2 }));
-    live(on, 1_000);
+    on.run(1_000, 100);
     const { reason, decision } = on.answers[0] as Failure;
     return { reason, room: unpackDecision(JSON.parse(decision)).room };
   };
@@ -466,18 +458,14 @@ test('scheduler - one waits for the claims of others for as long, whenever it be
     on.hear('scheduler/s', selectFor('small', { vcpu: 4, ...ordered }), 'conductor/0');
     on.pass(begunMs);
     on.deliver(undefined, (letter) => !isLate(letter));
-    on.pass(500);
-    on.deliver(undefined, (letter) => !isLate(letter));
+    on.run(500, 500, (letter) => !isLate(letter));
     const typeOf = (request: string) => on.answers.find((answer) => answer.request === request)?.type;
     assert.is(typeOf('small'), undefined, begun);
     if (begunMs % 100 === 0) {
       on.deliver();
       assert.is(typeOf('small'), 'selected', begun);
     } else {
-      for (let passed = 0; passed < 10_000; passed += 100) {
-        on.pass(100);
-        on.deliver(undefined, (letter) => !isLate(letter));
-      }
+      on.run(10_000, 100, (letter) => !isLate(letter));
       assert.is(typeOf('small'), 'no-valid-host', `nobody answers; ${begun}`);
     }
   };
@@ -504,7 +492,7 @@ test('scheduler - however many wait for the claims of others, each of those is n
   assert.equal([state.awaitingClaims.size, state.claims.size, on.answers.length], [50, 50, 0]);
   assert.is(on.selecting.size, 50, 'each is told to be under way, lest it is asked for once more meanwhile');
   on.deliver(undefined, ({ message }) => message.type === 'claim');
-  live(on, 5_000);
+  on.run(5_000, 100);
   const count = (type: string) => on.answers.filter((answer) => answer.type === type).length;
   assert.equal([count('selected'), count('no-valid-host')], [50, 50]);
   assert.equal([state.awaitingClaims.size, state.claims.size, state.open.size], [0, 0, 0]);
@@ -528,7 +516,7 @@ test('scheduler - those that wait for a claim that nobody answers are not looked
   assert.equal([state.awaitingClaims.size, on.answers.length], [200, 0]);
   assert.ok(looked <= 200 * 10, `${looked} were looked at`);
   on.deliver();
-  live(on, 10_000);
+  on.run(10_000, 100);
   assert.is(on.answers.filter(({ type }) => type === 'no-valid-host').length, 200);
   assert.is(state.awaitingClaims.size, 0);
 });
@@ -578,7 +566,7 @@ test('scheduler - one that waits to join its group is tried elsewhere once the g
   const waiting = selectFor('waiting', { spec: grouped(group, 8), waits: { since: 1 } });
   assert.is(on.choose(waiting)?.type, 'parked');
   on.ask({ type: 'release', consumer: 'member', deleted: true } as never);
-  live(on, 3_000);
+  on.run(3_000, 100);
   assert.is(chosenIn(on.answers.at(-1)), 'h2');
 });
 
@@ -588,10 +576,10 @@ test('scheduler - one that waits to be apart from another is tried once that one
   const apart = selectFor('apart', { vcpu: 2, tree: { notHeldBy: ['other'] }, waits: { since: 1 } });
   assert.is(on.choose(apart)?.type, 'parked');
   const before = on.answers.length;
-  live(on, 10_000);
+  on.run(10_000, 100);
   assert.is(on.answers.length, before, 'nothing is said while nothing changes');
   on.ask({ type: 'release', consumer: 'other', deleted: true } as never);
-  live(on, 3_000);
+  on.run(3_000, 100);
   assert.is(chosenIn(on.answers.at(-1)), 'h1');
 });
 
@@ -640,7 +628,7 @@ test('scheduler - where the rule of its group refuses one, what was claimed for 
   on.ask({ ...claim, spec: grouped({ id: '/g', policy: 'anti-affinity', maxPerHost: 1 }, 1), allocations });
   const spec = grouped({ id: '/g', policy: 'anti-affinity', maxPerHost: 2 }, 1);
   on.hear('scheduler/s', selectFor('r', { instances: named(3), spec }), 'conductor/0');
-  live(on, 3_000);
+  on.run(3_000, 100);
   const [answer] = on.answers as unknown as Failure[];
   assert.match(
     answer?.reason ?? '',

@@ -44,13 +44,6 @@ function recordIn(answer: Answer | undefined) {
   return unpackDecision(JSON.parse(answer.selections[0]?.decision ?? ''));
 }
 
-function live(on: On, ms: number): void {
-  for (let passed = 0; passed < ms; passed += 10) {
-    on.pass(10);
-    on.deliver();
-  }
-}
-
 function tellDevices(on: On, host: string, devices: readonly Device[], cell = 'c1'): void {
   const root = { id: `p-${host}`, name: host, parent: null, inventories: {}, traits: [], aggregates: [] };
   const below = devices.map(({ has, traits = [] }, n) => ({
@@ -70,14 +63,14 @@ function hostsOf(hosts: Readonly<Record<string, readonly Device[]>>, words: Part
   const on = schedulersOf([], [{ name: 's', ...words }]);
   for (const [host, devices] of Object.entries(hosts)) tellDevices(on, host, devices);
   on.deliver();
-  live(on, 3_000);
+  on.run(3_000, 10);
   return on;
 }
 
 function placed(on: On, spec: RequestSpec, count: number, request = 'r'): { hosts: string[]; reason: string } {
   const before = on.answers.length;
   on.choose({ ...selectFor(request, { instances: named(count, request) }), spec, ordered: true });
-  live(on, 5_000);
+  on.run(5_000, 10);
   const told = on.answers.slice(before);
   return {
     hosts: told.flatMap((one) =>
@@ -90,7 +83,7 @@ function placed(on: On, spec: RequestSpec, count: number, request = 'r'): { host
 function fitted(on: On, spec: RequestSpec, count: number): Fitted {
   const before = on.answers.length;
   on.hear('scheduler/s', { type: 'fit', ask: 1, spec, count, limit: 3 }, 'conductor/0');
-  live(on, 500);
+  on.run(500, 10);
   return on.answers[before] as unknown as Fitted;
 }
 
@@ -308,12 +301,12 @@ test('scheduler - several that keep together get the one host that holds them, b
     const good = Array.from({ length: 40 }, () => ({ has: 3 }));
     tellDevices(on, 'good', good, 'c2');
     on.deliver();
-    live(on, 3_000);
+    on.run(3_000, 10);
     const before = on.shard.entries.flat().length;
     const where = { preferCells: ['c1'] };
     const asked = { ...selectFor('r', { instances: named(5) }), spec, ordered: true, where, ...present({ waits }) };
     on.choose(asked as never);
-    live(on, 2_000);
+    on.run(2_000, 10);
     assert.equal(new Set(on.answers.map((one) => chosenIn(one))), new Set(['good']));
     assert.is(on.shard.entries.flat().length - before, 5, 'nothing is claimed in vain');
   }
@@ -345,7 +338,7 @@ test('scheduler - several that keep together go elsewhere where one of them was 
     on.answers.length = 0;
     on.hear('scheduler/t', { ...select, round: 2 }, 'conductor/0');
     on.deliver();
-    live(on, 3_000);
+    on.run(3_000, 10);
     const other = provider === 'p-h1' ? 'h2' : 'h1';
     const [answer] = on.answers;
     assert.ok(answer?.type === 'selected', JSON.stringify(answer));

@@ -38,7 +38,7 @@ function countingRig(hosts: readonly HostWords[]) {
   return { ...all, looksAt };
 }
 
-type Rig = Pick<ReturnType<typeof countingRig>, 'answers' | 'hear' | 'deliver' | 'pass' | 'ask'>;
+type Rig = Pick<ReturnType<typeof countingRig>, 'answers' | 'hear' | 'deliver' | 'run' | 'ask'>;
 
 const hostsOf = (count: number, vcpu = 8): HostWords[] =>
   Array.from({ length: count }, (_, n) => ({ host: `h${n}`, has: { VCPU: vcpu } }));
@@ -48,10 +48,7 @@ function told(all: Rig, asked: Select): Extract<Answer, { reason: string }> & { 
   const before = all.answers.length;
   all.hear('scheduler/s', asked, 'conductor/0');
   all.deliver();
-  for (let step = 0; step < 50 && all.answers.length === before; step += 1) {
-    all.pass(10);
-    all.deliver();
-  }
+  for (let step = 0; step < 50 && all.answers.length === before; step += 1) all.run(10);
   const answer = all.answers[before];
   assert.ok(answer !== undefined && answer.type !== 'selected', JSON.stringify(answer));
   return answer;
@@ -248,10 +245,7 @@ test('surveying - where the host that could give most is taken before all have b
 function allTold(all: Rig, askAll: () => void): string[] {
   const before = all.answers.length;
   askAll();
-  for (let step = 0; step < 200; step += 1) {
-    all.pass(10);
-    all.deliver();
-  }
+  all.run(2_000, 10);
   return all.answers.slice(before).map((answer) => (answer.type === 'selected' ? '' : (answer.reason ?? '')));
 }
 
@@ -325,8 +319,7 @@ test('surveying - one who waits for his turn is answered in time, however many a
         all.hear('scheduler/s', selectFor(request, { vcpu: 10, expiresAt }), 'conductor/0');
       }
     }
-    all.pass(10);
-    all.deliver();
+    all.run(10);
     if (all.selecting.delete('long')) assured.push(desk.now - from - 600);
     for (const { request } of all.answers.splice(0)) {
       if (!/^(other|first)/.test(request)) ended.set(request, desk.now - from - 600);
@@ -369,8 +362,7 @@ test('surveying - who asks when it is time to look again brings along those who 
       all.answers.map(({ request }) => request),
       ['waits', 'comes'],
     );
-    all.pass(20_000);
-    all.deliver();
+    all.run(20_000);
   });
   assert.ok(looks < 5 * MANY, `${looks} looks`);
 });
@@ -425,10 +417,7 @@ test('surveying - where many wait for different things and hosts change, each is
   all.deliver();
   const later = { ...other, request: 'later', instances: ['later'], waits: { since: now + 10_000 } };
   assert.is(told(all, later).brief, true, 'it is in line at once, behind another');
-  for (let step = 0; step < 150; step += 1) {
-    all.pass(10);
-    all.deliver();
-  }
+  all.run(1_500, 10);
   const latest = all.answers.findLast(({ request }) => request === 'later');
   assert.equal(
     [latest?.type, (latest as { brief?: true }).brief],
@@ -472,10 +461,7 @@ test('surveying - of several that wait for the same each is told in full, in lin
     all.deliver();
     const inLine = [...(all.desks[0]?.state.parking.byRequest.keys() ?? [])];
     if (round > 1) assert.is(inLine.length, asks.length, 'none has to wait for that to be in line');
-    for (let step = 0; step < 400; step += 1) {
-      all.pass(10);
-      all.deliver();
-    }
+    all.run(4_000, 10);
     for (const request of asks) {
       const last = all.answers.slice(before).findLast((answer) => answer.request === request);
       assert.ok(last?.type === 'parked' && last.brief === undefined, `${request} in round ${round}`);
@@ -532,10 +518,7 @@ test('surveying - hosts that are gone before all have been looked at disturb nob
       const { epoch = 0, sequence = 0 } = all.desks[0]?.state.followers.get('placement 0') ?? {};
       const gone = { shard: 0, epoch, sequence: sequence + 1, changed: [], used: [], removed: ['p-h2', 'p-h3'] };
       all.hear('scheduler/s', { type: 'providers-changed', ...gone }, 'placement/0');
-      for (let step = 0; step < 50; step += 1) {
-        all.pass(10);
-        all.deliver();
-      }
+      all.run(500, 10);
       assert.equal(
         all.answers.map(({ type }) => type),
         ['parked'],

@@ -149,6 +149,14 @@ export function schedulersOf(hosts: readonly HostWords[], words: readonly Schedu
     for (const [name, desk] of desks) for (const { sent } of desk.pass(ms)) post(name, sent);
   }
 
+  /** Lets time pass in steps, and after each of them delivers everything, or what is deliverable. */
+  function run(ms: number, stepMs = ms, deliverable?: (letter: Letter) => boolean): void {
+    for (let passed = 0; passed < ms; passed += stepMs) {
+      pass(stepMs);
+      deliver(undefined, deliverable);
+    }
+  }
+
   /** Delivers everything, that too which is said of those that look once more when rivals are through. */
   function deliverAll(random?: Random): void {
     deliver(random);
@@ -169,6 +177,7 @@ export function schedulersOf(hosts: readonly HostWords[], words: readonly Schedu
     underWay: () => letters,
     deliverAll,
     pass,
+    run,
     drop: (lost: (letter: Letter) => boolean) => {
       letters = letters.filter((letter) => !lost(letter));
     },
