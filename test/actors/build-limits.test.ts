@@ -62,15 +62,7 @@ test('build limits - who waits for the end of a build is not let in as another i
 test('build limits - what was deleted before its cell heard of it is no build, whatever else there is on the host', () => {
   const on = hostWith(1);
   // As an instance that is lost, or an attempt that has failed and is being destroyed: it is no instance of the cell.
-  on.ask({
-    type: 'claim',
-    consumer: 'lost',
-    attempt: 1,
-    spec: { groups: [{ name: '', resources: { VCPU: 1 } }], groupPolicy: 'none' },
-    allocations: [{ provider: 'p-h1', group: '', resources: { VCPU: 1 } }],
-    keep: [],
-    expiresAt: 100_000_000,
-  });
+  on.take('lost', 'h1');
   on.deliver();
   for (const request of ['one', 'two', 'three']) {
     assert.is(on.place(request), 'h1', request);

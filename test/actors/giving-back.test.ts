@@ -14,6 +14,7 @@ import { orderOfRecall } from '../../actors/scheduler/rounds.ts';
 import type { Open, Work } from '../../actors/scheduler/state.ts';
 import { seededRandom } from '../../runtime/random.ts';
 import { type HostWords, treeOfHost } from '../support/facts.ts';
+import { claimOf } from '../support/placement-desk.ts';
 import { type Answer, schedulersOf } from '../support/schedulers.ts';
 import { bench, replayed, restored, sentOf } from '../support/turn.ts';
 
@@ -35,12 +36,8 @@ function selectOf(
   return { type: 'select', request, round: 1, instances, spec, alternates: 0, expiresAt: LATE, ordered: true, ...told };
 }
 
-function claimOf(consumer: string, host: string, vcpu: number, told: Partial<Claim> = {}): Claim {
-  const resources = { VCPU: vcpu };
-  const spec = { groups: [{ name: '', resources }], groupPolicy: 'none' } as const;
-  const allocations = [{ provider: `p-${host}`, group: '', resources }];
-  return { type: 'claim', consumer, attempt: 1, spec, allocations, keep: [], expiresAt: LATE, ...told } as Claim;
-}
+const claimOn = (consumer: string, host: string, vcpu: number, told: Partial<Claim> = {}) =>
+  claimOf(consumer, { host: `p-${host}`, vcpu, expiresAt: LATE, ...told });
 
 type Rig = ReturnType<typeof schedulersOf>;
 
@@ -64,7 +61,7 @@ test('giving back - several that keep together go to another host together when 
   on.hear('scheduler/s', selectOf('web', 3, 1, {}, CLOSE), 'conductor/0');
   on.deliver(undefined, ({ message }) => message.type === 'take' || (message as Claim).consumer === 'web-0');
   assert.equal(heldOf(on, 'web'), ['web-0 p-h1'], 'the first has its host');
-  assert.is(on.ask(claimOf('rival', 'h1', 5))[0]?.message.type, 'claim-granted');
+  assert.is(on.take('rival', 'h1', 5)[0]?.message.type, 'claim-granted');
   on.deliver();
   assert.equal(hostsIn(on.answers), ['h2', 'h2', 'h2']);
   assert.equal(heldOf(on, 'web'), ['web-0 p-h2', 'web-1 p-h2', 'web-2 p-h2']);
@@ -75,7 +72,7 @@ test('giving back - claims in no order, as of a conductor that asks for none, ar
   const { ordered: _, ...asked } = selectOf('web', 3, 1, {}, CLOSE);
   on.hear('scheduler/s', asked, 'conductor/0');
   on.deliver(undefined, ({ message }) => (message as Claim).consumer === 'web-0');
-  assert.is(on.ask(claimOf('rival', 'h1', 5))[0]?.message.type, 'claim-granted');
+  assert.is(on.take('rival', 'h1', 5)[0]?.message.type, 'claim-granted');
   on.deliverAll();
   assert.equal(hostsIn(on.answers), ['no-valid-host']);
   assert.equal(heldOf(on, 'web'), ['web-0 p-h1'], 'the asker gives back what it has');
@@ -84,11 +81,11 @@ test('giving back - claims in no order, as of a conductor that asks for none, ar
 test('giving back - those that keep together stay when others of their group do, and fail as a whole', () => {
   const on = schedulersOf([host('h1', 6), host('h2', 4)]);
   const spec = { groups: [{ name: '', resources: { VCPU: 1 } }], groupPolicy: 'none', instanceGroup: CLOSE } as const;
-  on.ask(claimOf('other', 'h1', 1, { spec: spec as never }));
+  on.take('other', 'h1', 1, { spec: spec as never });
   on.deliver();
   on.hear('scheduler/s', selectOf('web', 3, 1, {}, CLOSE), 'conductor/0');
   on.deliver(undefined, ({ message }) => message.type === 'take' || (message as Claim).consumer === 'web-0');
-  on.ask(claimOf('rival', 'h1', 4));
+  on.take('rival', 'h1', 4);
   on.deliverAll();
   assert.equal(hostsIn(on.answers), ['no-valid-host']);
 });
@@ -104,12 +101,12 @@ test('giving back - a request for several that waits holds nothing meanwhile', (
     const second = claims()[1]?.message as Claim;
     const where = (second.allocations[0]?.provider ?? '').slice('p-'.length);
     on.deliver(undefined, ({ message }) => (message as Claim).consumer === 'web-0');
-    assert.is(on.ask(claimOf('rival', where, vcpu))[0]?.message.type, 'claim-granted');
+    assert.is(on.take('rival', where, vcpu)[0]?.message.type, 'claim-granted');
     on.deliver();
     assert.equal(hostsIn(on.answers), ['parked']);
     assert.equal(heldOf(on, 'web'), [], 'nothing is held for one that waits');
     // When there is room for all, all have it.
-    on.ask({ type: 'release', consumer: 'rival', deleted: true });
+    on.release('rival');
     on.deliver();
     on.run(2_000);
     assert.is(hostsIn(on.answers).length, 3, hostsIn(on.answers).join());
@@ -128,7 +125,7 @@ test('giving back - a late word of an earlier claim that was given back does not
       ['web-0', 'web-1'],
     );
     const where = (claims[1]?.allocations[0]?.provider ?? '').slice('p-'.length);
-    assert.is(on.ask(claimOf(rival, where, 2))[0]?.message.type, 'claim-granted');
+    assert.is(on.take(rival, where, 2)[0]?.message.type, 'claim-granted');
     on.deliver(undefined, ({ message }) => message.type !== until);
   };
   on.hear('scheduler/s', selectOf('web', 2, 2, { waits: { since: 1 } }), 'conductor/0');
@@ -138,7 +135,7 @@ test('giving back - a late word of an earlier claim that was given back does not
   on.deliver();
   assert.equal(hostsIn(on.answers), ['parked']);
 
-  on.ask({ type: 'release', consumer: 'rival', deleted: true });
+  on.release('rival');
   on.deliver(undefined, ({ message }) => message.type !== 'claim');
   on.pass(50);
   losesOne('other', 'unclaim');
@@ -158,7 +155,7 @@ test('giving back - a grant that comes once more, of what was given back since, 
     const claims = on.underWay().flatMap(({ message }) => (message.type === 'claim' ? [message] : []));
     assert.is(claims.length, 2);
     const where = (claims[place]?.allocations[0]?.provider ?? '').slice('p-'.length);
-    assert.is(on.ask(claimOf(rival, where, 2))[0]?.message.type, 'claim-granted');
+    assert.is(on.take(rival, where, 2)[0]?.message.type, 'claim-granted');
   };
   on.hear('scheduler/s', selectOf('web', 2, 2, { waits: { since: 1 } }), 'conductor/0');
   losesOne('rival', 1);
@@ -168,7 +165,7 @@ test('giving back - a grant that comes once more, of what was given back since, 
   on.deliver();
   assert.equal(hostsIn(on.answers), ['parked']);
 
-  on.ask({ type: 'release', consumer: 'rival', deleted: true });
+  on.release('rival');
   on.deliver(undefined, ({ message }) => message.type !== 'claim');
   on.pass(200);
   losesOne('other', 0);
@@ -202,7 +199,7 @@ test('giving back - one that comes to wait in line with others brings nothing al
   on.hear('scheduler/s', selectOf('first', 2, 2, { waits: { since: 1 } }), 'conductor/0');
   on.deliver();
   // Of an earlier round, whose scheduler died, one of the two is held.
-  on.ask(claimOf('web-0', 'h1', 2, { order: 5 }));
+  on.take('web-0', 'h1', 2, { order: 5 });
   on.deliver();
   on.hear('scheduler/s', selectOf('web', 2, 2, { round: 2, waits: { since: 2 } }), 'conductor/0');
   on.deliver();
@@ -292,13 +289,13 @@ const unclaimOf = (consumer: string, order: number): Unclaim => ({
 
 test('giving back - a claim that was taken back is void when it comes again, and a later one is not', () => {
   const { shard, check } = shardWith(host('h1', 2));
-  shard.tell(claimOf('web', 'h1', 1, { order: 5 }));
+  shard.tell(claimOn('web', 'h1', 1, { order: 5 }));
   const [answer] = sentOf(shard.tell(unclaimOf('web', 5)), 'unclaimed');
   assert.is(answer?.message.usages[0]?.used.VCPU, 0);
   assert.is(sentOf(shard.tell(unclaimOf('web', 5)), 'unclaimed').length, 1, 'said twice, answered twice');
-  const [late] = sentOf(shard.tell(claimOf('web', 'h1', 1, { order: 5 })), 'claim-refused');
+  const [late] = sentOf(shard.tell(claimOn('web', 'h1', 1, { order: 5 })), 'claim-refused');
   assert.is(late?.message.refusal.code, 'superseded');
-  const [next] = sentOf(shard.tell(claimOf('web', 'h1', 2, { order: 6 })), 'claim-granted');
+  const [next] = sentOf(shard.tell(claimOn('web', 'h1', 2, { order: 6 })), 'claim-granted');
   assert.is(next?.message.order, 6);
   shard.tell(unclaimOf('web', 5));
   assert.is(shard.state.consumers.holding.get('web')?.held.length, 1, 'what is late takes nothing back');
@@ -308,25 +305,25 @@ test('giving back - a claim that was taken back is void when it comes again, and
 test('giving back - an unclaim that overtakes its claim voids it', () => {
   const { shard, check } = shardWith(host('h1', 2));
   shard.tell(unclaimOf('web', 5));
-  const [late] = sentOf(shard.tell(claimOf('web', 'h1', 1, { order: 5 })), 'claim-refused');
+  const [late] = sentOf(shard.tell(claimOn('web', 'h1', 1, { order: 5 })), 'claim-refused');
   assert.is(late?.message.refusal.code, 'superseded');
   check();
 });
 
 test('giving back - what a later round knows of, or what a build goes on from, is not given back by an earlier one', () => {
   const { shard, check } = shardWith(host('h1', 2), host('h2', 2));
-  shard.tell(claimOf('web', 'h1', 1, { order: 5 }));
+  shard.tell(claimOn('web', 'h1', 1, { order: 5 }));
   const recall = { type: 'recall', consumer: 'web', attempt: 1, order: 128, expiresAt: LATE } as const;
   assert.is(sentOf(shard.tell(recall), 'claim-granted')[0]?.message.order, 128);
   shard.tell(unclaimOf('web', 6));
   assert.is(shard.state.consumers.holding.get('web')?.held.length, 1);
   check();
-  shard.tell(claimOf('web', 'h2', 1, { attempt: 2 }));
+  shard.tell(claimOn('web', 'h2', 1, { attempt: 2 }));
   shard.tell(unclaimOf('web', 200));
   assert.is(shard.state.consumers.holding.get('web')?.held[0]?.attempt, 2);
   shard.tell({ type: 'release', consumer: 'web', deleted: true });
   shard.tell(unclaimOf('web', 201));
-  assert.is(sentOf(shard.tell(claimOf('web', 'h1', 1, { order: 300 })), 'claim-refused').length, 1);
+  assert.is(sentOf(shard.tell(claimOn('web', 'h1', 1, { order: 300 })), 'claim-refused').length, 1);
   check();
 });
 

@@ -22,15 +22,10 @@ const specOf = (vcpu: number, instanceGroup = GROUP): RequestSpec => ({
   instanceGroup,
 });
 
-function member(on: On, consumer: string, host = 'h1'): void {
-  const allocations = [{ provider: `p-${host}`, group: '', resources: { VCPU: 1 } }];
-  on.ask({ type: 'claim', consumer, attempt: 1, spec: specOf(1), allocations, keep: [], expiresAt: 100_000_000 });
-}
-
 /** A fleet with members of the group on its first host, which is then as it is said to be. */
 function held(members: number, state: HostWords['state'] = 'down', hosts: readonly HostWords[] = []): On {
   const on = schedulersOf([{ host: 'h1' }, { host: 'h2' }, ...hosts]);
-  for (let n = 0; n < members; n += 1) member(on, `db-${n}`);
+  for (let n = 0; n < members; n += 1) on.take(`db-${n}`, 'h1', 1, { spec: specOf(1) });
   on.deliver();
   if (state !== undefined) on.tellHost({ host: 'h1', state });
   on.deliver();
@@ -76,7 +71,7 @@ test('held groups - what is said frees it: the host comes back, or the members a
   for (const free of [
     (on: On) => on.tellHost({ host: 'h1' }),
     (on: On) => {
-      for (const consumer of ['db-0', 'db-1']) on.ask({ type: 'release', consumer, deleted: true });
+      for (const consumer of ['db-0', 'db-1']) on.release(consumer);
     },
   ]) {
     const on = held(2, 'disabled');

@@ -12,6 +12,7 @@ import { buildLimit, instanceLimit } from '../../actors/scheduler/filters/limits
 import { freeShare } from '../../actors/scheduler/weighers/free-share.ts';
 import { seededRandom } from '../../runtime/random.ts';
 import { treeOfHost } from '../support/facts.ts';
+import { claimOf } from '../support/placement-desk.ts';
 import { chosenIn, schedulersOf, selectFor } from '../support/schedulers.ts';
 import { bench, sentOf } from '../support/turn.ts';
 
@@ -19,12 +20,8 @@ const test = suite('instance limits');
 
 const actor = placement({ shard: 0 });
 
-function claimOf(consumer: string, host: string, told: Partial<Claim> = {}): Claim {
-  const resources = { VCPU: 1 };
-  const spec = { groups: [{ name: '', resources }], groupPolicy: 'none' } as const;
-  const allocations = [{ provider: `p-${host}`, group: '', resources }];
-  return { type: 'claim', consumer, attempt: 1, spec, allocations, keep: [], expiresAt: 100_000_000, ...told } as Claim;
-}
+const claimOn = (consumer: string, host: string, told: Partial<Claim> = {}) =>
+  claimOf(consumer, { host: `p-${host}`, vcpu: 1, ...told });
 
 function shardWith(...hosts: string[]) {
   const shard = bench(actor);
@@ -41,27 +38,27 @@ function shardWith(...hosts: string[]) {
 
 test('instance limits - a claim is refused when the host has as many instances as it allows, and says by how much', () => {
   const { shard, outcome } = shardWith('h1');
-  assert.is(outcome(claimOf('a', 'h1', { maxInstances: 2 })), 'granted');
-  assert.is(outcome(claimOf('b', 'h1', { maxInstances: 2 })), 'granted');
-  const refusal = outcome(claimOf('c', 'h1', { maxInstances: 2 }));
+  assert.is(outcome(claimOn('a', 'h1', { maxInstances: 2 })), 'granted');
+  assert.is(outcome(claimOn('b', 'h1', { maxInstances: 2 })), 'granted');
+  const refusal = outcome(claimOn('c', 'h1', { maxInstances: 2 }));
   assert.equal(refusal, {
     ...(refusal as object),
     code: 'too-many-instances',
     message: "host 'h1' has 2 instances, and may have 2",
     short: 1,
   } as never);
-  assert.is(outcome(claimOf('c', 'h1')), 'granted', 'a claim that says no limit has none');
+  assert.is(outcome(claimOn('c', 'h1')), 'granted', 'a claim that says no limit has none');
   shard.tell({ type: 'release', consumer: 'a', deleted: true });
   shard.tell({ type: 'release', consumer: 'c', deleted: true });
-  assert.is(outcome(claimOf('d', 'h1', { maxInstances: 2 })), 'granted');
+  assert.is(outcome(claimOn('d', 'h1', { maxInstances: 2 })), 'granted');
 });
 
 test('instance limits - a move within the host does not count the one that moves, and what is left behind counts', () => {
   const { outcome } = shardWith('h1', 'h2');
-  assert.is(outcome(claimOf('a', 'h1', { maxInstances: 1 })), 'granted');
-  assert.is(outcome(claimOf('a', 'h1', { attempt: 2, keep: [1], maxInstances: 1 })), 'granted');
-  assert.is(outcome(claimOf('a', 'h2', { attempt: 3, keep: [1], maxInstances: 1 })), 'granted');
-  const { code, message } = outcome(claimOf('b', 'h1', { maxInstances: 1 })) as { code: string; message: string };
+  assert.is(outcome(claimOn('a', 'h1', { maxInstances: 1 })), 'granted');
+  assert.is(outcome(claimOn('a', 'h1', { attempt: 2, keep: [1], maxInstances: 1 })), 'granted');
+  assert.is(outcome(claimOn('a', 'h2', { attempt: 3, keep: [1], maxInstances: 1 })), 'granted');
+  const { code, message } = outcome(claimOn('b', 'h1', { maxInstances: 1 })) as { code: string; message: string };
   assert.equal([code, message], ['too-many-instances', "host 'h1' has 1 instance, and may have 1"]);
 });
 
@@ -75,7 +72,7 @@ test('instance limits - what callers of the Placement API hold for consumers of 
     ],
   } as never);
   assert.is(shard.state.consumers.holding.get('theirs')?.held.length, 1);
-  assert.is(outcome(claimOf('a', 'h1', { maxInstances: 1 })), 'granted');
+  assert.is(outcome(claimOn('a', 'h1', { maxInstances: 1 })), 'granted');
 });
 
 test('instance limits - the count is what plain reckoning has, after a replay and from what is stored too', () => {
@@ -86,7 +83,7 @@ test('instance limits - the count is what plain reckoning has, after a replay an
     const consumer = `c${random.integer(0, 30)}`;
     const attempt = random.integer(1, 4);
     if (random.chance(0.3)) shard.tell({ type: 'release', consumer, deleted: random.chance(0.2) });
-    else shard.tell(claimOf(consumer, random.pick(hosts), { attempt, keep: [attempt - 1] }));
+    else shard.tell(claimOn(consumer, random.pick(hosts), { attempt, keep: [attempt - 1] }));
   }
   const lives = [shard.state, bench(actor, { entries: shard.entries }).state, actor.restore([shard.stored()])];
   for (const { consumers, providers } of lives) {
@@ -124,14 +121,14 @@ test('instance limits - a scheduler that was refused knows by that how many ther
     [{ host: 'h1' }, { host: 'h2', has: { VCPU: 7 } }],
     [{ name: 's', filters: [instanceLimit(1)] }],
   );
-  on.ask(claimOf('other', 'h1'));
+  on.take('other', 'h1');
   on.drop(() => true);
   assert.is(chosenIn(on.choose(selectFor('one'))), 'h2');
   const conflicts = () => on.desks[0]?.state.conflicts;
   assert.is(conflicts(), 1);
   assert.match(chosenIn(on.choose(selectFor('two'))), /2 too-many-instances/);
   assert.is(conflicts(), 1, 'nobody is asked in vain again, though no cell has told of any');
-  on.ask({ type: 'release', consumer: 'other', deleted: true });
+  on.release('other');
   on.deliver();
   assert.is(chosenIn(on.choose(selectFor('three'))), 'h1', 'at once, though its cell never told of it');
 });
@@ -140,14 +137,14 @@ test('instance limits - what was claimed and given back before its cell heard of
   const on = schedulersOf([{ host: 'h1' }], [{ name: 's', filters: [instanceLimit(1), buildLimit(1)] }]);
   for (const request of ['one', 'two', 'three']) {
     assert.is(chosenIn(on.choose(selectFor(request))), 'h1', request);
-    on.ask({ type: 'release', consumer: request, deleted: true });
+    on.release(request);
     on.deliver();
   }
 });
 
 test('instance limits - one that waits is tried when placement tells that the host has fewer', () => {
   const on = schedulersOf([{ host: 'h1' }], [{ name: 's', filters: [instanceLimit(1)] }]);
-  on.ask(claimOf('other', 'h1'));
+  on.take('other', 'h1');
   on.deliver();
   on.hear('scheduler/s', selectFor('web', { waits: { since: 1 } }), 'conductor/0');
   on.deliver();
@@ -155,7 +152,7 @@ test('instance limits - one that waits is tried when placement tells that the ho
     on.answers.map(({ type }) => type),
     ['parked'],
   );
-  on.ask({ type: 'release', consumer: 'other', deleted: true });
+  on.release('other');
   on.deliver();
   assert.is(on.answers.at(-1)?.type, 'selected');
 });
@@ -170,7 +167,7 @@ test('instance limits - the number on a host is told with its own use though onl
   const allocations = [{ provider: gpu.id, group: '', resources }];
   const revision = () => revisionOf(shard.state.providers.get(host.id) as Provider);
   const before = revision();
-  const granted = shard.tell(claimOf('a', 'h1', { spec, allocations }));
+  const granted = shard.tell(claimOn('a', 'h1', { spec, allocations }));
   const told = (usages: readonly ProviderUsage[] = []) => usages.map(({ id, tenants }) => [id, tenants]);
   assert.equal(told(sentOf(granted, 'claim-granted')[0]?.message.usages), [
     [gpu.id, undefined],
@@ -194,8 +191,8 @@ test('instance limits - the number on a host is told with its own use though onl
 
 test('instance limits - where a host becomes part of another, it is told how many that one has then', () => {
   const { shard, outcome } = shardWith('h1', 'h2');
-  assert.is(outcome(claimOf('a', 'h1')), 'granted');
-  assert.is(outcome(claimOf('b', 'h2')), 'granted');
+  assert.is(outcome(claimOn('a', 'h1')), 'granted');
+  assert.is(outcome(claimOn('b', 'h2')), 'granted');
   const before = shard.state.providers.get('p-h1')?.generation ?? 0;
   const moved = shard.tell({
     type: 'provider-update',

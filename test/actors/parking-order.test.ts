@@ -177,9 +177,7 @@ test('order of waiting - to get out of a long line and in again costs little mor
 function looksAtHosts(projects: number): number {
   const { filter, looks } = countingFilter();
   const all = schedulersOf([{ host: 'h1', has: { VCPU: 8 } }], [{ name: 's', filters: [filter] }]);
-  const { spec } = selectFor('x', { vcpu: 8 });
-  const allocations = [{ provider: 'p-h1', group: '', resources: { VCPU: 8 } }];
-  all.ask({ type: 'claim', consumer: 'rival', attempt: 1, spec, allocations, keep: [], expiresAt: FOREVER });
+  all.take('rival', 'h1', 8);
   all.deliver();
   for (let n = 0; n < projects; n += 1) {
     const asked = selectFor(`r${n}`, { vcpu: 2, project: `p${n}`, waits: { since: n + 1 }, expiresAt: FOREVER });
@@ -187,7 +185,7 @@ function looksAtHosts(projects: number): number {
   }
   all.deliver();
   const before = looks();
-  all.ask({ type: 'release', consumer: 'rival', deleted: true });
+  all.release('rival');
   for (let step = 0; step < 50; step += 1) {
     all.deliver();
     all.pass(10);
@@ -242,19 +240,14 @@ test('waiting - requests that other late filters concern are looked for by thems
   ] as const) {
     const hosts = ['h1', 'h2'].map((host) => ({ host, has: { VCPU: 8 } }));
     const on = schedulersOf(hosts, [{ name: 's', filters: [onlyFor('a', 'h1'), onlyFor('b', 'h2')] }]);
-    const { spec } = selectFor('any', { vcpu: 8 });
-    for (const host of ['h1', 'h2']) {
-      const allocations = [{ provider: `p-${host}`, group: '', resources: { VCPU: 8 } }];
-      const claim = { type: 'claim' as const, consumer: host, attempt: 1, spec, allocations, keep: [] };
-      on.ask({ ...claim, expiresAt: 1e11 });
-    }
+    for (const host of ['h1', 'h2']) on.take(host, host, 8);
     on.deliver();
     for (const [position, project] of projects.entries()) {
       const waits = { since: position + 1 };
       on.hear('scheduler/s', selectFor(`r-${project}`, { vcpu: 8, project, waits, expiresAt: 1e11 }), 'conductor/0');
       on.deliver();
     }
-    on.ask({ type: 'release', consumer: 'h2', deleted: true });
+    on.release('h2');
     for (let passed = 0; passed < 3_000; passed += 100) {
       on.deliver();
       on.pass(100);

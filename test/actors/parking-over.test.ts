@@ -94,7 +94,7 @@ test('waiting - one whose time is over takes a host that has come free, before t
     };
     for (const host of ['a', 'b', 'c']) all.choose(selectFor(`on-${host}`, { vcpu: 8 }));
     for (const [place, request] of ['one', 'two', 'three'].entries()) ask(request, place);
-    for (const host of ['a', 'b', 'c']) all.ask({ type: 'release', consumer: `on-${host}`, deleted: true });
+    for (const host of ['a', 'b', 'c']) all.release(`on-${host}`);
     const before = all.answers.length;
     ask('two', 1, { round: 2, waits: { since: since + 1, last: true } });
     ask('one', 0, { round: 2, waits: { since, last: true } });

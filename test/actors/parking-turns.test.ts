@@ -6,7 +6,7 @@ import * as assert from 'uvu/assert';
 import type { SchedulerMessage } from '../../actors/messages/scheduler.ts';
 import { schedulersOf, selectFor } from '../support/schedulers.ts';
 import { sentOf } from '../support/turn.ts';
-import { FOREVER, rig } from '../support/waiting.ts';
+import { rig } from '../support/waiting.ts';
 
 const test = suite('scheduler - waiting in turn');
 
@@ -25,16 +25,14 @@ test('waiting - first come first served within a project, though they are asked 
 
 test('waiting - one that comes while the first is being served, and its claims are in order, does not overtake it', () => {
   const all = schedulersOf([{ host: 'h1', has: { VCPU: 8 } }]);
-  const spec = { groups: [{ name: '', resources: { VCPU: 8 } }], groupPolicy: 'none' as const };
-  const allocations = [{ provider: 'p-h1', group: '', resources: { VCPU: 8 } }];
-  all.ask({ type: 'claim', consumer: 'rival', attempt: 1, spec, allocations, keep: [], expiresAt: FOREVER });
+  all.take('rival', 'h1', 8);
   all.deliver();
   const ask = (request: string, since: number) =>
-    all.hear('scheduler/s', selectFor(request, { spec, ordered: true, waits: { since } }), 'conductor/0');
+    all.hear('scheduler/s', selectFor(request, { vcpu: 8, ordered: true, waits: { since } }), 'conductor/0');
   ask('first', 1);
   all.deliver();
   all.pass(5_000);
-  all.ask({ type: 'release', consumer: 'rival', deleted: true });
+  all.release('rival');
   // Its turn has come, and it has not taken its round yet.
   all.deliver(undefined, ({ message }) => message.type === 'providers-changed');
   assert.is(all.desks[0]?.state.open.size, 1);
@@ -108,14 +106,9 @@ test('waiting - one that is put in line though there is room for it is said to h
 
 test('waiting - a turn that came to nothing is given back: the project is not passed over for it', () => {
   const all = schedulersOf([{ host: 'h1', has: { VCPU: 8 } }]);
-  const rival = (consumer: string) => {
-    const { spec } = selectFor(consumer, { vcpu: 8 });
-    const allocations = [{ provider: 'p-h1', group: '', resources: { VCPU: 8 } }];
-    const claim = { type: 'claim', consumer, attempt: 1, spec, allocations, keep: [], expiresAt: FOREVER };
-    assert.is(all.ask(claim as never)[0]?.message.type, 'claim-granted');
-  };
+  const rival = (consumer: string) => assert.is(all.take(consumer, 'h1', 8)[0]?.message.type, 'claim-granted');
   const comesFree = (consumer: string) => {
-    all.ask({ type: 'release', consumer, deleted: true });
+    all.release(consumer);
     all.deliver(undefined, ({ message }) => message.type !== 'claim');
     all.pass(50);
   };

@@ -82,9 +82,7 @@ test('waiting - one that wants to be with another is tried too when that one get
   const all = schedulersOf([{ host: 'h1' }, { host: 'h2' }]);
   all.hear('scheduler/s', selectFor('with', { tree: { heldBy: ['x'] }, waits: { since: 1 } }), 'conductor/0');
   all.run(4_000, 1_000);
-  const allocations = [{ provider: 'p-h2', group: '', resources: { VCPU: 1 } }];
-  const { spec } = selectFor('x');
-  all.ask({ type: 'claim', consumer: 'x', attempt: 1, spec, allocations, keep: [], expiresAt: FOREVER } as never);
+  all.take('x', 'h2');
   all.run(3_000, 1_000);
   assert.equal(
     all.answers.map(({ type, request }) => [type, request]),
@@ -109,11 +107,7 @@ test('waiting - of many that want to be with others, each is tried soon after th
   const before = asked();
   all.run(3_000, 10);
   assert.ok(asked() - before < 150, `while nothing is taken few are asked of: ${asked() - before}`);
-  const allocations = [{ provider: 'p-h1', group: '', resources: { VCPU: 1 } }];
-  const { spec } = selectFor('x');
-  for (let n = 0; n < many; n += 1) {
-    all.ask({ type: 'claim', consumer: `x-${n}`, attempt: 1, spec, allocations, keep: [], expiresAt: FOREVER });
-  }
+  for (let n = 0; n < many; n += 1) all.take(`x-${n}`, 'h1');
   all.run(4_000, 10);
   assert.is(all.answers.filter(({ type }) => type === 'selected').length, many);
 });
@@ -209,29 +203,14 @@ for (const policy of ['affinity', undefined] as const) {
     const { filter, looks } = countingFilter();
     const hosts = Array.from({ length: 40 }, (_, n) => ({ host: `h${n}`, has: { VCPU: 4 } }));
     const all = schedulersOf(hosts, [{ name: 's', filters: [filter] }]);
-    const { spec: one } = selectFor('x', { vcpu: 1 });
-    const allocationOf = (host: string, vcpu: number) => ({
-      provider: `p-${host}`,
-      group: '',
-      resources: { VCPU: vcpu },
-    });
     const settle = () => {
       for (let step = 0; step < 30; step += 1) {
         all.deliver();
         all.pass(20);
       }
     };
-    const take = (host: string, vcpu: number) => {
-      const claim = { consumer: `of-${host}-${vcpu}`, attempt: 1, keep: [], expiresAt: FOREVER };
-      const spec = { ...one, groups: [{ name: '', resources: { VCPU: vcpu } }] };
-      all.ask({ type: 'claim', ...claim, spec, allocations: [allocationOf(host, vcpu)] });
-    };
-    const give = (host: string, vcpu: number) =>
-      all.ask({ type: 'release', consumer: `of-${host}-${vcpu}`, deleted: true });
-    for (const { host } of hosts) {
-      take(host, 1);
-      take(host, 2);
-    }
+    const give = (host: string, vcpu: number) => all.release(`of-${host}-${vcpu}`);
+    for (const { host } of hosts) for (const vcpu of [1, 2]) all.take(`of-${host}-${vcpu}`, host, vcpu);
     settle();
     const count = policy === undefined ? 60 : 4;
     const instances = Array.from({ length: count }, (_, n) => `web-${n}`);
@@ -264,13 +243,11 @@ for (const isGone of [false, true]) {
     all.hear('scheduler/s', { ...asked, spec: { ...spec, instanceGroup: groupOf('soft-affinity') } }, 'conductor/0');
     all.deliver();
     const ofOther: RequestSpec = { ...selectFor('other').spec, instanceGroup: groupOf('affinity') };
-    const allocations = [{ provider: 'p-h2', group: '', resources: { VCPU: 1 } }];
-    const claim = { consumer: 'other', attempt: 1, spec: ofOther, allocations, keep: [], expiresAt: FOREVER };
-    all.ask({ type: 'claim', ...claim });
+    all.take('other', 'h2', 1, { spec: ofOther });
     all.deliver();
     if (isGone) {
       // The scheduler hears of it late.
-      all.ask({ type: 'release', consumer: 'other', deleted: true });
+      all.release('other');
       all.drop(() => true);
     }
     all.tellHost({ host: 'h1' });

@@ -21,10 +21,7 @@ function fullHosts(count: number, words?: readonly SchedulerWords[]) {
     Array.from({ length: count }, (_, n) => ({ host: `h${n}`, has: { VCPU: 8 } })),
     words,
   );
-  const take = (consumer: string, host: number) => {
-    const allocations = [{ provider: `p-h${host}`, group: '', resources: { VCPU: 8 } }];
-    all.ask({ type: 'claim', consumer, attempt: 1, spec: SPEC, allocations, keep: [], expiresAt: FOREVER });
-  };
+  const take = (consumer: string, host: number) => all.take(consumer, `h${host}`, 8);
   for (let host = 0; host < count; host += 1) take(`rival-${host}`, host);
   all.deliver();
 
@@ -34,7 +31,7 @@ function fullHosts(count: number, words?: readonly SchedulerWords[]) {
     step: (ms: number) => all.run(ms, 10),
     /** A host comes free, and that is known. */
     free(host: number): void {
-      all.ask({ type: 'release', consumer: `rival-${host}`, deleted: true });
+      all.release(`rival-${host}`);
       all.deliver(undefined, ({ message }) => message.type === 'providers-changed');
     },
     ask(request: string, since: number, more: Partial<Select> = {}, from = 'conductor/0'): void {
@@ -77,12 +74,8 @@ test('places in line - one that must be with its group goes elsewhere once the g
     { host: 'h2', has: { VCPU: 8 } },
   ]);
   const instanceGroup = { id: 'g', policy: 'affinity' as const };
-  for (const consumer of ['member', 'rival']) {
-    const spec = { groups: [{ name: '', resources: { VCPU: 4 } }], groupPolicy: 'none' as const };
-    const allocations = [{ provider: 'p-h1', group: '', resources: { VCPU: 4 } }];
-    const ofGroup = consumer === 'member' ? { ...spec, instanceGroup } : spec;
-    all.ask({ type: 'claim', consumer, attempt: 1, spec: ofGroup, allocations, keep: [], expiresAt: FOREVER });
-  }
+  all.take('member', 'h1', 4, { spec: { ...selectFor('member', { vcpu: 4 }).spec, instanceGroup } });
+  all.take('rival', 'h1', 4);
   all.deliver();
   all.hear('scheduler/s', selectFor('web', { spec: { ...SPEC, instanceGroup }, waits: { since: 1 } }), 'conductor/0');
   all.deliver();
@@ -90,7 +83,7 @@ test('places in line - one that must be with its group goes elsewhere once the g
     all.answers.map(({ type }) => type),
     ['parked'],
   );
-  all.ask({ type: 'release', consumer: 'member', deleted: true });
+  all.release('member');
   all.deliver();
   all.run(100);
   assert.is(chosenIn(all.answers[1]), 'h2');
@@ -98,13 +91,11 @@ test('places in line - one that must be with its group goes elsewhere once the g
 
 test('places in line - one that keeps apart from another is tried at once when that one leaves', () => {
   const all = schedulersOf([{ host: 'h1', has: { VCPU: 8 } }]);
-  const allocations = [{ provider: 'p-h1', group: '', resources: { VCPU: 1 } }];
-  const { spec } = selectFor('x');
-  all.ask({ type: 'claim', consumer: 'x', attempt: 1, spec, allocations, keep: [], expiresAt: FOREVER });
+  all.take('x', 'h1');
   all.deliver();
   all.hear('scheduler/s', selectFor('apart', { tree: { notHeldBy: ['x'] }, waits: { since: 1 } }), 'conductor/0');
   all.deliver();
-  all.ask({ type: 'release', consumer: 'x', deleted: true });
+  all.release('x');
   all.deliver();
   all.run(50);
   assert.equal(
@@ -470,12 +461,7 @@ function fullApart() {
     { host: 'h1', has: { VCPU: 8 } },
     { host: 'h2', has: { VCPU: 8 } },
   ]);
-  const take = (consumer: string, host: string, vcpu: number) => {
-    const { spec } = selectFor(consumer, { vcpu });
-    const allocations = [{ provider: `p-${host}`, group: '', resources: { VCPU: vcpu } }];
-    all.ask({ type: 'claim', consumer, attempt: 1, spec, allocations, keep: [], expiresAt: FOREVER });
-  };
-  const release = (consumer: string) => all.ask({ type: 'release', consumer, deleted: true });
+  const { take, release } = all;
   const step = (ms: number, isDelivered?: Parameters<typeof all.deliver>[1]) => all.run(ms, 10, isDelivered);
   take('rival', 'h1', 8);
   take('x', 'h2', 1);
@@ -483,8 +469,6 @@ function fullApart() {
   all.deliver();
   return {
     ...all,
-    take,
-    release,
     step,
     /** The other one where `x` is leaves, and another comes some time later. */
     change(count: number, afterMs: number): void {
@@ -569,16 +553,7 @@ test('places in line - on a host that many keep away from changes all the time, 
 
 test('places in line - where an answer is lost it is asked again soon, however many others wait', () => {
   const all = schedulersOf([{ host: 'h1', has: { VCPU: 8 } }]);
-  const allocations = [{ provider: 'p-h1', group: '', resources: { VCPU: 1 } }];
-  all.ask({
-    type: 'claim',
-    consumer: 'x',
-    attempt: 1,
-    spec: selectFor('x').spec,
-    allocations,
-    keep: [],
-    expiresAt: FOREVER,
-  });
+  all.take('x', 'h1');
   all.deliver();
   const wait = (request: string, tree: RequestSpec['tree']) => {
     const told = { ...(tree === undefined ? {} : { tree }), waits: { since: 1 }, expiresAt: FOREVER };
@@ -588,7 +563,7 @@ test('places in line - where an answer is lost it is asked again soon, however m
   wait('apart', { notHeldBy: ['x'] });
   for (let n = 0; n < 200; n += 1) wait(`with-${n}`, { heldBy: [`nowhere-${n}`] });
   all.run(1_000);
-  all.ask({ type: 'release', consumer: 'x', deleted: true });
+  all.release('x');
   all.deliver(undefined, ({ message }) => message.type !== 'locate');
   all.pass(10);
   all.drop(({ message }) => message.type === 'locate');
@@ -607,16 +582,11 @@ test('places in line - those who are not answered hold the others up once, and n
     all.hear('scheduler/s', selectFor(request, { ...told, expiresAt: FOREVER }), 'conductor/0');
     all.deliver();
   };
-  for (let n = 0; n < 2 * count; n += 1) {
-    const resources = { VCPU: 8 };
-    const allocations = [{ provider: `p-h${n}`, group: '', resources }];
-    const claim = { spec: selectFor('any', { vcpu: 8 }).spec, allocations, keep: [], expiresAt: FOREVER };
-    all.ask({ type: 'claim', consumer: `rival-${n}`, attempt: 1, ...claim });
-  }
+  for (let n = 0; n < 2 * count; n += 1) all.take(`rival-${n}`, `h${n}`, 8);
   all.deliver();
   for (let n = 0; n < count; n += 1) wait(`apart-${n}`, n, { notHeldBy: [`other-${n}`] });
   for (let n = 0; n < count; n += 1) wait(`plain-${n}`, count + n);
-  for (let n = 0; n < 2 * count; n += 1) all.ask({ type: 'release', consumer: `rival-${n}`, deleted: true });
+  for (let n = 0; n < 2 * count; n += 1) all.release(`rival-${n}`);
   // Nobody tells where the others are.
   all.run(200, 2, ({ message }) => message.type !== 'locate');
   const placed = all.answers.flatMap(({ type, request }) => (type === 'selected' ? [request] : []));

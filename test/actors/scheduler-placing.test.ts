@@ -257,10 +257,7 @@ function withMover(hosts: readonly string[]) {
   let attempt = 0;
   const moveTo = (host: string): void => {
     attempt += 1;
-    const { spec, expiresAt } = selectFor('mover');
-    const allocations = [{ provider: `p-${host}`, group: '', resources: { VCPU: 1 } }];
-    const told = all.ask({ type: 'claim', consumer: 'mover', attempt, spec, allocations, keep: [], expiresAt });
-    assert.is(told[0]?.message.type, 'claim-granted');
+    assert.is(all.take('mover', host, 1, { attempt })[0]?.message.type, 'claim-granted');
     all.deliver(undefined, ({ message }) => message.type === 'claim');
   };
   moveTo(hosts[0] as string);
@@ -310,7 +307,7 @@ test('placing - a claim that is refused is a conflict, though its request has co
     claims.map(({ consumer }) => consumer),
     ['web-0', 'web-1'],
   );
-  all.ask({ type: 'release', consumer: 'web-0', deleted: true });
+  all.release('web-0');
   for (const claim of claims) all.ask({ ...claim, consumer: `rival-of-${claim.consumer}` } as PlacementMessage);
   all.deliver();
   assert.is(all.desks[0]?.state.open.size, 0);
@@ -332,10 +329,7 @@ test('placing - a claim that is said twice and refused twice is one conflict', (
   const [claim] = claims;
   assert.ok(claim);
   const [{ provider } = { provider: '' }] = claim.allocations;
-  const resources = { VCPU: provider === 'p-h1' ? 2 : 1 };
-  const spec: RequestSpec = { groups: [{ name: '', resources }], groupPolicy: 'none' };
-  const allocations = [{ provider, group: '', resources }];
-  all.ask({ type: 'claim', consumer: 'rival', attempt: 1, spec, allocations, keep: [], expiresAt: claim.expiresAt });
+  all.take('rival', provider.slice('p-'.length), provider === 'p-h1' ? 2 : 1);
   all.deliver();
   assert.is(all.answers.at(-1)?.type, 'selected');
   assert.is(all.desks[0]?.state.conflicts, 1);
@@ -364,7 +358,7 @@ test('placing - who wants to be with another that is nowhere any more, or never 
   const gone = withMover(['h1', 'h2']);
   gone.hear('scheduler/s', selectFor('with', { tree: { heldBy: ['mover'] } }), 'conductor/0');
   gone.upToClaims();
-  gone.ask({ type: 'release', consumer: 'mover', deleted: true });
+  gone.release('mover');
   gone.deliverAll();
   assert.match(chosenIn(gone.answers[0]), /^none of 2 hosts: 2 consumer-missing/);
 
@@ -459,15 +453,7 @@ test('placing - apart from an instance that came to the host meanwhile: the clai
     all.underWay().map(({ message }) => (message.type === 'claim' ? message.allocations[0]?.provider : message.type)),
     ['p-h1'],
   );
-  all.ask({
-    type: 'claim',
-    consumer: 'rival',
-    attempt: 1,
-    spec: selectFor('rival').spec,
-    allocations: [{ provider: 'p-h1', group: '', resources: { VCPU: 1 } }],
-    keep: [],
-    expiresAt: 100_000_000,
-  });
+  all.take('rival', 'h1');
   all.deliver();
   assert.is(chosenIn(all.answers.at(-1)), 'h2');
   assert.is(all.desks[0]?.state.conflicts, 1);

@@ -54,11 +54,7 @@ test('scheduler - of several that find no hosts for all where they may be, none 
   }
   const apart = grouped({ id: 'p/g', policy: 'anti-affinity', maxPerHost: 1 }, 1);
   const on = schedulersOf(hosts);
-  for (const n of [3, 4, 5]) {
-    const allocations = [{ provider: `p-h${n}`, group: '', resources: { VCPU: 1 } }];
-    const claim = { spec: apart, allocations, keep: [], expiresAt: 100_000_000 };
-    on.ask({ type: 'claim', consumer: `member-${n}`, attempt: 1, ...claim });
-  }
+  for (const n of [3, 4, 5]) on.take(`member-${n}`, `h${n}`, 1, { spec: apart });
   on.deliver();
   on.hear('scheduler/s', selectFor('r', { spec: apart, instances: named(3) }), 'conductor/0');
   on.run(3_000, 100);
@@ -547,7 +543,7 @@ test('scheduler - of a request that fails nothing more is claimed while it is fo
     on.hear('scheduler/s', selectFor('r', { instances: named(2), vcpu: 8, ...ordered }), 'conductor/0');
     on.deliver();
     assert.is(on.answers.length, 1, 'it looks at all hosts, which takes some turns');
-    on.ask({ type: 'release', consumer: 'full', deleted: true } as never);
+    on.release('full');
     for (let turns = 0; turns < 20; turns += 1) {
       on.deliver();
       on.pass(2);
@@ -565,7 +561,7 @@ test('scheduler - one that waits to join its group is tried elsewhere once the g
   on.choose(selectFor('member', { spec: { ...grouped(group, 2), ...only } }));
   const waiting = selectFor('waiting', { spec: grouped(group, 8), waits: { since: 1 } });
   assert.is(on.choose(waiting)?.type, 'parked');
-  on.ask({ type: 'release', consumer: 'member', deleted: true } as never);
+  on.release('member');
   on.run(3_000, 100);
   assert.is(chosenIn(on.answers.at(-1)), 'h2');
 });
@@ -578,7 +574,7 @@ test('scheduler - one that waits to be apart from another is tried once that one
   const before = on.answers.length;
   on.run(10_000, 100);
   assert.is(on.answers.length, before, 'nothing is said while nothing changes');
-  on.ask({ type: 'release', consumer: 'other', deleted: true } as never);
+  on.release('other');
   on.run(3_000, 100);
   assert.is(chosenIn(on.answers.at(-1)), 'h1');
 });

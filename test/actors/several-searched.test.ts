@@ -39,14 +39,6 @@ function live(on: On, ms: number, heard: readonly { host: string; cell: string }
   }
 }
 
-/** Takes a part of a host, so that it ranks behind those that are free. */
-function claimOn(on: On, host: string, VCPU: number): void {
-  const allocations = [{ provider: `p-${host}`, group: '', resources: { VCPU } }];
-  const spec: RequestSpec = { groups: [{ name: '', resources: { VCPU } }], groupPolicy: 'none' };
-  on.ask({ type: 'claim', consumer: `on-${host}`, attempt: 1, spec, allocations, keep: [], expiresAt: 1e12 });
-  on.deliver();
-}
-
 /** A filter that refuses nobody and counts how often it is asked, as hosts are picked. */
 function counting(): { readonly filter: Filter; readonly counts: { asked: number } } {
   const counts = { asked: 0 };
@@ -103,7 +95,9 @@ test('scheduler - hosts of silent cells take no place among those asked for room
   const heard = ['a', 'b'].map((host) => ({ host, cell: 'c2' }));
   const of = (hosts: readonly { host: string; cell: string; has?: Record<string, number> }[]) => {
     const on = schedulersOf(hosts);
-    if (hosts.some(({ host }) => host === 'b')) claimOn(on, 'b', 20);
+    // It ranks behind those that are free.
+    if (hosts.some(({ host }) => host === 'b')) on.take('on-b', 'b', 20);
+    on.deliver();
     live(
       on,
       12_000,

@@ -322,18 +322,7 @@ test('scheduler - several that keep together go elsewhere where one of them was 
     on.deliver(undefined, ({ message }) => message.type !== 'claim' || message.consumer === 'r-0');
     const provider = on.shard.state.consumers.holding.get('r-0')?.held[0]?.allocations[0]?.provider ?? '';
     on.drop(({ message }) => message.type !== 'providers-changed');
-    const resources = { VCPU: 2 };
-    const rival: RequestSpec = { groups: [{ name: '', resources }], groupPolicy: 'none' };
-    const allocations = [{ provider, group: '', resources }];
-    on.ask({
-      type: 'claim',
-      consumer: 'rival',
-      attempt: 1,
-      spec: rival,
-      allocations,
-      keep: [],
-      expiresAt: 100_000_000,
-    });
+    on.take('rival', provider.slice('p-'.length), 2);
     on.deliver();
     on.answers.length = 0;
     on.hear('scheduler/t', { ...select, round: 2 }, 'conductor/0');

@@ -38,7 +38,7 @@ function countingRig(hosts: readonly HostWords[]) {
   return { ...all, looksAt };
 }
 
-type Rig = Pick<ReturnType<typeof countingRig>, 'answers' | 'hear' | 'deliver' | 'run' | 'ask'>;
+type Rig = Pick<ReturnType<typeof countingRig>, 'answers' | 'hear' | 'deliver' | 'run'>;
 
 const hostsOf = (count: number, vcpu = 8): HostWords[] =>
   Array.from({ length: count }, (_, n) => ({ host: `h${n}`, has: { VCPU: vcpu } }));
@@ -56,13 +56,6 @@ function told(all: Rig, asked: Select): Extract<Answer, { reason: string }> & { 
 
 function recordOf(decision = ''): Partial<ReturnType<typeof unpackDecision>> {
   return unpackDecision(JSON.parse(decision));
-}
-
-function take(all: Pick<Rig, 'ask'>, host: string, vcpu: number): void {
-  const resources = { VCPU: vcpu };
-  const spec = { groups: [{ name: '', resources }], groupPolicy: 'none' as const };
-  const allocations = [{ provider: `p-${host}`, group: '', resources }];
-  all.ask({ type: 'claim', consumer: `on-${host}`, attempt: 1, spec, allocations, keep: [], expiresAt: 1e12 });
 }
 
 test('surveying - a request that fails a moment after another one is told how hosts stand by then', () => {
@@ -194,7 +187,7 @@ function toldOfChanging(meanwhileMs: number): Extract<Answer, { type: 'no-valid-
   all.hear('scheduler/s', selectFor('x', { vcpu: 10 }), 'conductor/0');
   all.deliver();
   assert.is(all.answers.length, 0, 'it takes several turns');
-  for (let n = 0; n < MANY; n += 1) if (n !== 7) take(all, `h${n}`, 1);
+  for (let n = 0; n < MANY; n += 1) if (n !== 7) all.take(`on-h${n}`, `h${n}`, 1);
   all.put({ host: 'h7', has: { VCPU: 9 } });
   all.deliver();
   all.tellHost({ host: 'h0', state: 'disabled' });
@@ -230,7 +223,7 @@ test('surveying - where the host that could give most is taken before all have b
     const all = schedulersOf([{ host: 'h', has: { VCPU: 9 } }, ...hostsOf(MANY)]);
     all.hear('scheduler/s', selectFor('x', { vcpu: 10 }), 'conductor/0');
     all.deliver();
-    take(all, 'h', 9 - left);
+    all.take('on-h', 'h', 9 - left);
     all.deliver();
     assert.is(all.answers.length, 0, 'it takes several turns');
     for (let step = 0; step < 50; step += 1) all.pass(10);

@@ -271,15 +271,7 @@ test('sweeps - hosts are compared as the soft rule of a group would have them, a
       { host: 'h3', has: { VCPU: 16 } },
     ]);
     const ofGroup = { ...spec, instanceGroup: { id: 'g', policy } };
-    all.ask({
-      type: 'claim',
-      consumer: 'member',
-      attempt: 1,
-      spec: ofGroup,
-      allocations: [{ provider: 'p-h1', group: '', resources: { VCPU: 2 } }],
-      keep: [],
-      expiresAt: 1e12,
-    });
+    all.take('member', 'h1', 2, { spec: ofGroup });
     all.deliver();
     const [desk] = all.desks;
     const told = (asked: object) => desk?.tell(asked as never, 'gateway/g').sent.map(({ message }) => message)[0];
@@ -333,9 +325,7 @@ test('sweeps - a question that names other instances waits until placement has s
   const all = manyHosts(4);
   const [desk] = all.desks;
   assert.ok(desk);
-  const claim = { attempt: 1, spec, keep: [], expiresAt: 100_000_000 };
-  const allocations = [{ provider: 'p-h2', group: '', resources: { VCPU: 2 } }];
-  all.ask({ type: 'claim', consumer: 'web', allocations, ...claim });
+  all.take('web', 'h2', 2, { spec });
   const fit = (ask: number, tree: object) =>
     desk.tell({ type: 'fit', ask, spec: { ...spec, tree }, count: 1, limit: 4 }, 'gateway/g').sent;
   const located = (sent: ReturnType<typeof fit>) => {
@@ -530,15 +520,7 @@ test('sweeps - a claim that placement refused is on record, with the host that w
     { host: 'h1', has: { VCPU: 64 } },
     { host: 'h2', has: { VCPU: 8 } },
   ]);
-  all.ask({
-    type: 'claim',
-    consumer: 'rival',
-    attempt: 1,
-    spec: { groups: [{ name: '', resources: { VCPU: 64 } }], groupPolicy: 'none' },
-    allocations: [{ provider: 'p-h1', group: '', resources: { VCPU: 64 } }],
-    keep: [],
-    expiresAt: 1e12,
-  });
+  all.take('rival', 'h1', 64);
   // The feed that tells of it is lost on its way.
   all.drop(() => true);
   const answer = all.choose(selectFor('web'));

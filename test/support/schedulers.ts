@@ -2,14 +2,16 @@
 // whatever order the test wants, and no claim waits for another.
 
 import type { RequestSpec } from '../../actors/messages/common.ts';
-import type { PlacementMessage } from '../../actors/messages/placement.ts';
+import type { Claim, PlacementMessage } from '../../actors/messages/placement.ts';
 import type { HostState, SchedulerMessage, Select } from '../../actors/messages/scheduler.ts';
 import { placement } from '../../actors/placement/placement.ts';
 import { OUTWAITS_MS } from '../../actors/scheduler/rivals.ts';
 import { type SchedulerOptions, scheduler } from '../../actors/scheduler/scheduler.ts';
 import type { Random } from '../../runtime/random.ts';
 import { type HostWords, inventory, toldOf, treeOfHost } from './facts.ts';
+import { claimOf, release } from './placement-desk.ts';
 import { bench, type Sent } from './turn.ts';
+import { FOREVER } from './waiting.ts';
 
 const WARM_UP_MS = 2_500;
 const PATIENCE = { firstMs: 1_000, mostMs: 4_000 };
@@ -82,6 +84,11 @@ export function schedulersOf(hosts: readonly HostWords[], words: readonly Schedu
       sent.filter(({ to }) => to !== from),
     );
     return sent.filter(({ to }) => to === from) as Sent[];
+  }
+
+  /** An instance of others takes something of a host, named as in its cell. */
+  function take(consumer: string, host: string, vcpu = 1, told: Partial<Claim> = {}): Sent[] {
+    return ask(claimOf(consumer, { host: `p-${host}`, vcpu, expiresAt: FOREVER, ...told }));
   }
 
   const known = new Map<string, HostState>();
@@ -170,6 +177,9 @@ export function schedulersOf(hosts: readonly HostWords[], words: readonly Schedu
     answers,
     selecting,
     ask,
+    take,
+    /** An instance is deleted. */
+    release: (consumer: string) => ask(release(consumer, { deleted: true })),
     hear,
     deliver,
     put,
