@@ -6,11 +6,13 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { Actor, Message, Wake } from '../../actors/actor.ts';
 import { snapshotOf } from '../../actors/snapshot.ts';
+import type { Bus } from '../../runtime/bus/bus.ts';
 import { memoryServer } from '../../runtime/bus/memory.ts';
+import type { Clock } from '../../runtime/clock.ts';
 import { WHO } from '../../runtime/endpoints.ts';
 import { CellwrightError, TimeoutError } from '../../runtime/errors.ts';
 import { HEADERS } from '../../runtime/frames.ts';
-import { hostingOf } from '../../runtime/hosting.ts';
+import { type Hosting, type HostingOptions, hostingOf } from '../../runtime/hosting.ts';
 import { type Journal, noJournal, noSnapshots } from '../../runtime/journal/journal.ts';
 import { outboxOf } from '../../runtime/outbox.ts';
 import { memoryLeases } from '../../runtime/ownership/memory.ts';
@@ -21,6 +23,14 @@ import { failureOf, settled } from '../support/until.ts';
 const test = suite('hosting');
 
 const ADDRESS = 'placement/0';
+const logger = pino({ level: 'silent' });
+
+/** What hosts the actors of a process that is on a bus. */
+function hostingOn(bus: Bus, clock: Clock, told: Partial<HostingOptions> = {}): Hosting {
+  const common = { bus, clock, subjects: subjectsOf(), onError() {}, ...told };
+  const outbox = outboxOf({ events: false, ...common });
+  return hostingOf({ name: 'one', outbox, logger, maxMailbox: 10, leaseTtlMs: 1_000, ...common });
+}
 
 /** Takes note of what it is told, and fails of `bad`. */
 const fragile = (taken: string[]): Actor<object, Message, never> => ({
@@ -43,32 +53,18 @@ async function served(unreadable: readonly number[], owner = ADDRESS) {
   const subjects = subjectsOf();
   const errors: string[] = [];
   const onError = (error: unknown, what: string) => void errors.push(`${what}: ${(error as Error).message}`);
-  const outbox = outboxOf({ bus, clock, subjects, events: false, onError });
-  const make = (name: string, on: typeof bus) =>
-    hostingOf({
-      name,
-      bus: on,
-      clock,
-      outbox,
-      subjects,
-      logger: pino({ level: 'silent' }),
-      maxMailbox: 10,
-      leaseTtlMs: 1_000,
-      onError,
-    });
   let opened = 0;
   const journal: Journal<never> = {
+    ...noJournal,
     async open() {
       opened += 1;
       if (unreadable.includes(opened)) throw new Error('no quorum');
       return { snapshot: null, records: [] };
     },
-    append: (_records, done) => done(null),
-    ...noSnapshots,
-    close: async () => {},
   };
   const taken: string[] = [];
-  const hosting = make('one', bus);
+  const hosting = hostingOn(bus, clock, { onError });
+  const rival = hostingOn(other, clock, { name: 'two', onError });
   const told: string[] = [];
   const hooks = { restarted: () => told.push('restarted'), givenUp: () => told.push('given up') };
   const { host, handler } = hosting.host(ADDRESS, fragile(taken), journal, {}, hooks);
@@ -82,7 +78,13 @@ async function served(unreadable: readonly number[], owner = ADDRESS) {
       await new Promise((resolve) => setImmediate(resolve));
     }
   };
-  return { clock, hosting, rival: make('two', other), taken, told, tell, errors };
+  /** Another process claims the actor. */
+  const claim = async () => {
+    const claimed = rival.claim([ADDRESS]);
+    clock.runUntilIdle();
+    await claimed;
+  };
+  return { hosting, claim, taken, told, tell, errors };
 }
 
 test('hosting - an actor whose journal cannot be read when it starts again is started later', async () => {
@@ -96,12 +98,7 @@ test('hosting - an actor whose journal cannot be read when it starts again is st
 });
 
 test('hosting - an actor that fails again and again leaves its place to others', async () => {
-  const { told, tell, hosting, rival, clock } = await served([]);
-  const claim = async () => {
-    const claimed = rival.claim([ADDRESS]);
-    clock.runUntilIdle();
-    await claimed;
-  };
+  const { told, tell, hosting, claim } = await served([]);
   assert.is((await failureOf(claim)).code, 'already-hosted');
   for (let round = 0; round < 6; round += 1) await tell('bad');
   await claim();
@@ -110,12 +107,7 @@ test('hosting - an actor that fails again and again leaves its place to others',
 });
 
 test('hosting - one of several that are one service leaves its place to others when it fails for good', async () => {
-  const { tell, hosting, rival, clock } = await served([], 'several');
-  const claim = async () => {
-    const claimed = rival.claim([ADDRESS]);
-    clock.runUntilIdle();
-    await claimed;
-  };
+  const { tell, hosting, claim } = await served([], 'several');
   assert.is((await failureOf(claim)).code, 'already-hosted');
   for (let round = 0; round < 6; round += 1) await tell('bad');
   await claim();
@@ -133,28 +125,10 @@ test('hosting - a role that comes is no reason to look at all actors that are th
   };
   const subjects = { ...real, of };
   const onError = (error: unknown) => assert.unreachable(String(error));
-  const outbox = outboxOf({ bus, clock, subjects, events: false, onError });
-  const logger = pino({ level: 'silent' });
-  const hosting = hostingOf({
-    name: 'one',
-    bus,
-    clock,
-    outbox,
-    subjects,
-    logger,
-    maxMailbox: 10,
-    leaseTtlMs: 1_000,
-    onError,
-  });
-  const journal: Journal<never> = {
-    open: async () => ({ snapshot: null, records: [] }),
-    append: (_records, done) => done(null),
-    ...noSnapshots,
-    close: async () => {},
-  };
+  const hosting = hostingOn(bus, clock, { subjects, onError });
   const addresses = Array.from({ length: 40 }, (_, shard) => `placement/${shard}`);
   for (const address of addresses) {
-    const { handler } = hosting.host(address, fragile([]), journal, {});
+    const { handler } = hosting.host(address, fragile([]), noJournal, {});
     const endpoints = [{ name: 'shard', subject: real.of(address), handler }];
     await hosting.serve(address, { role: 'placement', description: 'placement', endpoints });
   }
@@ -183,7 +157,6 @@ async function owned(withLeases: boolean, unreadable = 0) {
   const clock = virtualClock();
   const server = memoryServer({ clock, onError() {} });
   const subjects = subjectsOf();
-  const onError = () => {};
   const leases = withLeases ? { leases: memoryLeases({ clock }) } : {};
   const waiting: (() => void)[] = [];
   const taken: Record<string, string[]> = { one: [], two: [] };
@@ -200,10 +173,7 @@ async function owned(withLeases: boolean, unreadable = 0) {
         return service;
       },
     };
-    const outbox = outboxOf({ bus: slow, clock, subjects, events: false, onError });
-    const logger = pino({ level: 'silent' });
-    const more = { maxMailbox: 10, leaseTtlMs: 1_000, onError, ...leases };
-    const hosting = hostingOf({ name, bus: slow, clock, outbox, subjects, logger, ...more });
+    const hosting = hostingOn(slow, clock, { name, ...leases });
     const journal: Journal<number> = {
       async open() {
         left -= 1;
@@ -313,20 +283,7 @@ test('hosting - of openings that came to nothing nothing stays on the bus', asyn
 test('hosting - whoever comes up has nobody looked at but those that await it', async () => {
   const clock = virtualClock();
   const bus = memoryServer({ clock, onError() {} }).connect();
-  const subjects = subjectsOf();
-  const outbox = outboxOf({ bus, clock, subjects, events: false, onError() {} });
-  const logger = pino({ level: 'silent' });
-  const hosting = hostingOf({
-    name: 'n',
-    bus,
-    clock,
-    outbox,
-    subjects,
-    logger,
-    maxMailbox: 10,
-    leaseTtlMs: 1,
-    onError() {},
-  });
+  const hosting = hostingOn(bus, clock);
   const early: string[] = [];
   for (let n = 0; n < 100; n += 1) {
     const waiting: Actor<object, Message, never> = {
