@@ -3,9 +3,9 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { viewOfHost } from '../../actors/cell/hosts.ts';
+import { selectionAt } from '../../machines/testing.ts';
 import { desk } from '../support/cell-hosts.ts';
 import { granted, refused, up } from '../support/cells.ts';
-import { selectionAt } from '../support/machine-paths.ts';
 import { bench, replayed, restored, sentOf } from '../support/turn.ts';
 
 const test = suite('hosts of a cell that rest');

@@ -4,6 +4,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { CellMessage, Start } from '../../actors/messages/cell.ts';
+import { selectionAt } from '../../machines/testing.ts';
 import {
   actor,
   building,
@@ -19,7 +20,6 @@ import {
   up,
   viewOf,
 } from '../support/cells.ts';
-import { selectionAt } from '../support/machine-paths.ts';
 import { comesUp } from '../support/new-life.ts';
 import { bench, type Sent, sentOf, told } from '../support/turn.ts';
 

@@ -6,6 +6,7 @@ import { MOST_IN_TIME } from '../../actors/asking-window.ts';
 import { conductor } from '../../actors/conductor/conductor.ts';
 import type { ConditionsNow } from '../../actors/conductor/renewing.ts';
 import type { ConductorMessage } from '../../actors/messages/conductor.ts';
+import { selectionAt } from '../../machines/testing.ts';
 import {
   actor,
   buildOf,
@@ -17,7 +18,6 @@ import {
   selectsIn,
   unhurried,
 } from '../support/conductor-waiting.ts';
-import { selectionAt } from '../support/machine-paths.ts';
 import { bench, replayed, restored, type Sent, sentOf, stored, viewOf } from '../support/turn.ts';
 import { PATIENCE } from '../support/waiting.ts';
 

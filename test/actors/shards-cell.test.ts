@@ -5,7 +5,7 @@ import * as assert from 'uvu/assert';
 import { cell } from '../../actors/cell/cell.ts';
 import type { CellMessage, Start } from '../../actors/messages/cell.ts';
 import { everyPlacement, placementOf, placementShardOf } from '../../actors/routing.ts';
-import { selectionAt } from '../support/machine-paths.ts';
+import { selectionAt } from '../../machines/testing.ts';
 import { bench, sentOf, told } from '../support/turn.ts';
 
 const test = suite('shards and a cell');

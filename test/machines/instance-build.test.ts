@@ -11,7 +11,8 @@ import {
   type InstanceBuildState,
   instanceBuild,
 } from '../../machines/instance-build.ts';
-import { buildEvents, buildPaths, nameOf, selectionAt } from '../support/machine-paths.ts';
+import { buildEvents, selectionAt } from '../../machines/testing.ts';
+import { buildPaths, nameOf } from '../support/machine-paths.ts';
 import { type ModelHandlers, modelRun } from '../support/model.ts';
 import { type Stepped, stepped } from '../support/stepped.ts';
 

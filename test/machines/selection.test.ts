@@ -5,7 +5,8 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { SnapshotFrom } from 'xstate';
 import { MAX_CLAIMS_PER_SELECTION, type SelectionEvent, selection } from '../../machines/selection.ts';
-import { nameOf, selectionAt, selectionPaths } from '../support/machine-paths.ts';
+import { selectionAt } from '../../machines/testing.ts';
+import { nameOf, selectionPaths } from '../support/machine-paths.ts';
 import { type ModelHandlers, modelRun } from '../support/model.ts';
 import { type Stepped, stepped } from '../support/stepped.ts';
 

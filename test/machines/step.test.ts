@@ -18,19 +18,21 @@ import { ownership } from '../../machines/ownership.ts';
 import { removal } from '../../machines/removal.ts';
 import { MAX_CLAIMS_PER_SELECTION, selection } from '../../machines/selection.ts';
 import { begin, can, type Effect, obligations, revive, step } from '../../machines/step.ts';
-import { decode, encode } from '../../runtime/codec.ts';
 import {
   buildEvents,
-  buildPaths,
-  eventsOf,
   ownershipEvents,
-  ownershipPaths,
   removalEvents,
-  removalPaths,
   selectionAt,
   selectionEvents,
-  selectionPaths,
   serviceEvents,
+} from '../../machines/testing.ts';
+import { decode, encode } from '../../runtime/codec.ts';
+import {
+  buildPaths,
+  eventsOf,
+  ownershipPaths,
+  removalPaths,
+  selectionPaths,
   servicePaths,
 } from '../support/machine-paths.ts';
 import { assertCoverage, type RunnablePath } from '../support/model.ts';

@@ -5,7 +5,7 @@ import { cell } from '../../actors/cell/cell.ts';
 import type { CellMessage, Start } from '../../actors/messages/cell.ts';
 import type { ComputeBuild } from '../../actors/messages/compute.ts';
 import type { Refusal } from '../../actors/messages/placement.ts';
-import { selectionAt } from './machine-paths.ts';
+import { selectionAt } from '../../machines/testing.ts';
 import { bench, sentOf, type Turned, viewOf as viewOfInstance } from './turn.ts';
 
 export const OPTIONS = {

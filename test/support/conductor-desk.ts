@@ -4,7 +4,7 @@ import * as assert from 'uvu/assert';
 import { conductor } from '../../actors/conductor/conductor.ts';
 import type { AnyMessage } from '../../actors/messages/any.ts';
 import type { Build, ConductorMessage } from '../../actors/messages/conductor.ts';
-import { selectionAt } from './machine-paths.ts';
+import { selectionAt } from '../../machines/testing.ts';
 import { bench, type Letter, type Sent, type Turned } from './turn.ts';
 
 export const REQUESTED_MS = 60_000;

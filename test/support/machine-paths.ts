@@ -42,15 +42,6 @@ export function shortestPaths<M extends AnyStateMachine>(
   return paths as RunnablePath<SnapshotFrom<M>>[];
 }
 
-export {
-  buildEvents,
-  ownershipEvents,
-  removalEvents,
-  selectionAt,
-  selectionEvents,
-  serviceEvents,
-} from '../../machines/testing.ts';
-
 /** The events of a path, without the step into its first state. */
 export function eventsOf<M extends AnyStateMachine>(path: RunnablePath<SnapshotFrom<M>>): EventFrom<M>[] {
   return path.steps.slice(1).map(({ event }) => event as EventFrom<M>);
