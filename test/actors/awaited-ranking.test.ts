@@ -15,13 +15,13 @@ type Fleet = ReturnType<typeof fleet>;
 
 const SCHEDULER = 'scheduler/s';
 const select = (on: Fleet, asked: Select) => {
-  on.hear(SCHEDULER, asked, 'conductor/0');
+  on.hear(asked, SCHEDULER);
   on.deliver();
 };
 /** One more turn that ranks hosts, if one is to come. */
 const rank = (on: Fleet) => {
   if (on.desks[0]?.state.awaitingRanking.size === 0) return;
-  on.hear(SCHEDULER, { type: 'wake', id: 'rank' } as never, SCHEDULER);
+  on.hear({ type: 'wake', id: 'rank' } as never, SCHEDULER, SCHEDULER);
   on.deliver();
 };
 const answered = ({ answers }: Fleet): string[] => answers.map(({ request }) => request);

@@ -50,7 +50,7 @@ test('build limits - that another instance is gone does not end a build, whoever
 
 test('build limits - who waits for the end of a build is not let in as another instance leaves', () => {
   const on = oldAndNew();
-  on.hear('scheduler/s', selectFor('waits', { waits: { since: 1 } }), 'conductor/0');
+  on.hear(selectFor('waits', { waits: { since: 1 } }));
   on.deliver();
   on.release('old');
   on.run(5);
@@ -83,7 +83,7 @@ test('build limits - a claim that is refused for good ends no other build', () =
 test('build limits - what is looked for several at once, to see whether there is room, is expected by nobody', () => {
   const on = hostWith(2);
   assert.is(on.place('one'), 'h1');
-  on.hear('scheduler/s', selectFor('both', { instances: ['both-0', 'both-1'] }), 'conductor/0');
+  on.hear(selectFor('both', { instances: ['both-0', 'both-1'] }));
   on.deliver();
   assert.is(on.answers.at(-1)?.type, 'no-valid-host');
   assert.is(on.place('two'), 'h1');

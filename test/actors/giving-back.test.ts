@@ -58,7 +58,7 @@ const host = (name: string, vcpu: number): HostWords => ({ host: name, has: { VC
 
 test('giving back - several that keep together go to another host together when theirs has no room for all any more', () => {
   const on = schedulersOf([host('h1', 6), host('h2', 4)]);
-  on.hear('scheduler/s', selectOf('web', 3, 1, {}, CLOSE), 'conductor/0');
+  on.hear(selectOf('web', 3, 1, {}, CLOSE));
   on.deliver(undefined, ({ message }) => message.type === 'take' || (message as Claim).consumer === 'web-0');
   assert.equal(heldOf(on, 'web'), ['web-0 p-h1'], 'the first has its host');
   assert.is(on.take('rival', 'h1', 5)[0]?.message.type, 'claim-granted');
@@ -70,7 +70,7 @@ test('giving back - several that keep together go to another host together when 
 test('giving back - claims in no order, as of a conductor that asks for none, are not taken back: they might come again', () => {
   const on = schedulersOf([host('h1', 6), host('h2', 4)]);
   const { ordered: _, ...asked } = selectOf('web', 3, 1, {}, CLOSE);
-  on.hear('scheduler/s', asked, 'conductor/0');
+  on.hear(asked);
   on.deliver(undefined, ({ message }) => (message as Claim).consumer === 'web-0');
   assert.is(on.take('rival', 'h1', 5)[0]?.message.type, 'claim-granted');
   on.deliverAll();
@@ -83,7 +83,7 @@ test('giving back - those that keep together stay when others of their group do,
   const spec = { groups: [{ name: '', resources: { VCPU: 1 } }], groupPolicy: 'none', instanceGroup: CLOSE } as const;
   on.take('other', 'h1', 1, { spec: spec as never });
   on.deliver();
-  on.hear('scheduler/s', selectOf('web', 3, 1, {}, CLOSE), 'conductor/0');
+  on.hear(selectOf('web', 3, 1, {}, CLOSE));
   on.deliver(undefined, ({ message }) => message.type === 'take' || (message as Claim).consumer === 'web-0');
   on.take('rival', 'h1', 4);
   on.deliverAll();
@@ -94,7 +94,7 @@ test('giving back - a request for several that waits holds nothing meanwhile', (
   for (const group of [undefined, CLOSE]) {
     const on = schedulersOf([host('h1', 2), host('h2', group === undefined ? 2 : 1)]);
     const vcpu = group === undefined ? 2 : 1;
-    on.hear('scheduler/s', selectOf('web', 2, vcpu, { waits: { since: 1 } }, group), 'conductor/0');
+    on.hear(selectOf('web', 2, vcpu, { waits: { since: 1 } }, group));
     const claims = () => on.underWay().filter(({ message }) => message.type === 'claim');
     on.deliver(undefined, ({ message }) => message.type === 'take');
     assert.is(claims().length, 2);
@@ -128,7 +128,7 @@ test('giving back - a late word of an earlier claim that was given back does not
     assert.is(on.take(rival, where, 2)[0]?.message.type, 'claim-granted');
     on.deliver(undefined, ({ message }) => message.type !== until);
   };
-  on.hear('scheduler/s', selectOf('web', 2, 2, { waits: { since: 1 } }), 'conductor/0');
+  on.hear(selectOf('web', 2, 2, { waits: { since: 1 } }));
   losesOne('rival', 'unclaimed');
   const late = on.underWay().filter(({ message }) => message.type === 'unclaimed');
   assert.ok(late.length > 0);
@@ -139,7 +139,7 @@ test('giving back - a late word of an earlier claim that was given back does not
   on.deliver(undefined, ({ message }) => message.type !== 'claim');
   on.pass(50);
   losesOne('other', 'unclaim');
-  for (const { message } of late) on.hear('scheduler/s', message as never, 'placement/0');
+  for (const { message } of late) on.hear(message as never, 'scheduler/s', 'placement/0');
   assert.is(heldOf(on, 'web').length, 1);
   assert.equal(hostsIn(on.answers), ['parked'], 'it is not in line again while it holds something');
   on.deliver();
@@ -157,7 +157,7 @@ test('giving back - a grant that comes once more, of what was given back since, 
     const where = (claims[place]?.allocations[0]?.provider ?? '').slice('p-'.length);
     assert.is(on.take(rival, where, 2)[0]?.message.type, 'claim-granted');
   };
-  on.hear('scheduler/s', selectOf('web', 2, 2, { waits: { since: 1 } }), 'conductor/0');
+  on.hear(selectOf('web', 2, 2, { waits: { since: 1 } }));
   losesOne('rival', 1);
   on.deliver(undefined, ({ message }) => message.type !== 'claim-granted');
   const late = on.underWay().filter(({ message }) => message.type === 'claim-granted');
@@ -169,7 +169,7 @@ test('giving back - a grant that comes once more, of what was given back since, 
   on.deliver(undefined, ({ message }) => message.type !== 'claim');
   on.pass(200);
   losesOne('other', 0);
-  for (const { message } of late) on.hear('scheduler/s', message as never, 'placement/0');
+  for (const { message } of late) on.hear(message as never, 'scheduler/s', 'placement/0');
   on.deliver();
   assert.equal(hostsIn(on.answers), ['parked', 'parked'], 'one of the two holds nothing');
   assert.equal(heldOf(on, 'web'), []);
@@ -196,12 +196,12 @@ test('giving back - what a recall was granted and was given back since is not ta
 
 test('giving back - one that comes to wait in line with others brings nothing along', () => {
   const on = schedulersOf([host('h1', 2)]);
-  on.hear('scheduler/s', selectOf('first', 2, 2, { waits: { since: 1 } }), 'conductor/0');
+  on.hear(selectOf('first', 2, 2, { waits: { since: 1 } }));
   on.deliver();
   // Of an earlier round, whose scheduler died, one of the two is held.
   on.take('web-0', 'h1', 2, { order: 5 });
   on.deliver();
-  on.hear('scheduler/s', selectOf('web', 2, 2, { round: 2, waits: { since: 2 } }), 'conductor/0');
+  on.hear(selectOf('web', 2, 2, { round: 2, waits: { since: 2 } }));
   on.deliver();
   assert.equal(hostsIn(on.answers), ['parked', 'parked']);
   assert.equal(heldOf(on, 'web'), []);
@@ -249,8 +249,8 @@ test('giving back - of two that wait for the same hosts at two schedulers one ha
   for (let seed = 0; seed < 60; seed += 1) {
     const random = seededRandom(`giving back ${seed}`);
     const on = schedulersOf([host('h1', 2), host('h2', 2), host('h3', 2)], [{ name: 'a' }, { name: 'b' }]);
-    on.hear('scheduler/a', selectOf('one', 3, 2, { waits: { since: 1 } }), 'conductor/0');
-    on.hear('scheduler/b', selectOf('two', 3, 2, { waits: { since: 1 } }), 'conductor/0');
+    on.hear(selectOf('one', 3, 2, { waits: { since: 1 } }), 'scheduler/a');
+    on.hear(selectOf('two', 3, 2, { waits: { since: 1 } }), 'scheduler/b');
     on.deliver(random);
     for (let second = 0; second < 20 && !on.answers.some(({ type }) => type === 'selected'); second += 1) {
       on.pass(1_000);

@@ -34,7 +34,7 @@ function held(members: number, state: HostWords['state'] = 'down', hosts: readon
 
 function failureOn(on: On, spec: RequestSpec, deliver: () => void = () => on.deliver()) {
   const before = on.answers.length;
-  on.hear('scheduler/s', { ...selectFor(`new-${before}`), spec }, 'conductor/0');
+  on.hear({ ...selectFor(`new-${before}`), spec });
   for (let passed = 0; passed < 2_000 && on.answers.length === before; passed += 100) {
     deliver();
     on.pass(100);
@@ -135,7 +135,7 @@ test('held groups - where placement does not tell the members it is said how man
   const { reason } = failureOn(on, specOf(1), () => {
     // A shard of an earlier version answers without members.
     for (const { message } of on.underWay())
-      if (message.type === 'locate') on.hear('scheduler/s', { ...noName, ask: message.ask }, 'placement/0');
+      if (message.type === 'locate') on.hear({ ...noName, ask: message.ask }, 'scheduler/s', 'placement/0');
     on.deliver(undefined, ({ message }) => message.type !== 'locate');
   });
   assert.match(reason, /, by 2 instances, until /);
@@ -156,7 +156,7 @@ test('held groups - nothing is said of it where the group is on a host that is u
 test('held groups - many that fail together ask for the names once', () => {
   const on = held(2);
   const asked = new Set<object>();
-  for (let n = 0; n < 20; n += 1) on.hear('scheduler/s', { ...selectFor(`r-${n}`), spec: specOf(1) }, 'conductor/0');
+  for (let n = 0; n < 20; n += 1) on.hear({ ...selectFor(`r-${n}`), spec: specOf(1) });
   for (let passed = 0; passed < 1_000; passed += 100) {
     on.deliver(undefined, ({ message }) => {
       if (message.type === 'locate') asked.add(message);
@@ -172,7 +172,7 @@ test('held groups - many that fail together ask for the names once', () => {
 test('held groups - one that waits is told as well', () => {
   const on = held(1, 'disabled');
   const waits = { since: 1 };
-  on.hear('scheduler/s', { ...selectFor('patient', { waits, ordered: true }), spec: specOf(1) }, 'conductor/0');
+  on.hear({ ...selectFor('patient', { waits, ordered: true }), spec: specOf(1) });
   for (let passed = 0; passed < 1_000 && on.answers.length === 0; passed += 100) {
     on.deliver();
     on.pass(100);
@@ -186,7 +186,7 @@ test('held groups - one that waits is told as well', () => {
 
 test('held groups - a dry run says it too, by how many', () => {
   const on = held(2);
-  on.hear('scheduler/s', { type: 'fit', ask: 1, spec: specOf(1), count: 1, limit: 1 }, 'conductor/0');
+  on.hear({ type: 'fit', ask: 1, spec: specOf(1), count: 1, limit: 1 });
   on.deliver();
   const { groupHeld } = on.answers[0] as unknown as Fitted;
   assert.equal([groupHeld?.host, groupHeld?.members, groupHeld?.named], ['h1', 2, []]);

@@ -105,7 +105,7 @@ test('instance limits - four schedulers at once put no more on a host than it ma
       names.map((name) => ({ name, filters: [instanceLimit(2)] })),
     );
     for (let at = 0; at < 10; at += 1) {
-      on.hear(`scheduler/${names[at % names.length]}`, selectFor(`r${at}`, { alternates: 2 }), 'conductor/0');
+      on.hear(selectFor(`r${at}`, { alternates: 2 }), `scheduler/${names[at % names.length]}`);
     }
     on.deliver(random);
     const counts = hosts.map(({ host }) => on.shard.state.providers.get(`p-${host}`)?.tenants);
@@ -146,7 +146,7 @@ test('instance limits - one that waits is tried when placement tells that the ho
   const on = schedulersOf([{ host: 'h1' }], [{ name: 's', filters: [instanceLimit(1)] }]);
   on.take('other', 'h1');
   on.deliver();
-  on.hear('scheduler/s', selectFor('web', { waits: { since: 1 } }), 'conductor/0');
+  on.hear(selectFor('web', { waits: { since: 1 } }));
   on.deliver();
   assert.equal(
     on.answers.map(({ type }) => type),
@@ -220,7 +220,7 @@ test('instance limits - a filter of a deployment that throws, or says what is no
     assert.match(chosenIn(on.choose(selectFor('web'))), /none of 1 host: 1 filter-failed own/);
   }
   const on = schedulersOf([{ host: 'h1' }], [{ name: 's', filters: [own(() => Number.POSITIVE_INFINITY)] }]);
-  on.hear('scheduler/s', selectFor('web'), 'conductor/0');
+  on.hear(selectFor('web'));
   const claims = on.underWay().flatMap(({ message }) => (message.type === 'claim' ? [message] : []));
   assert.equal(
     claims.map(({ maxInstances }) => maxInstances),

@@ -181,7 +181,7 @@ function looksAtHosts(projects: number): number {
   all.deliver();
   for (let n = 0; n < projects; n += 1) {
     const asked = selectFor(`r${n}`, { vcpu: 2, project: `p${n}`, waits: { since: n + 1 }, expiresAt: FOREVER });
-    all.hear('scheduler/s', asked, 'conductor/0');
+    all.hear(asked);
   }
   all.deliver();
   const before = looks();
@@ -244,7 +244,7 @@ test('waiting - requests that other late filters concern are looked for by thems
     on.deliver();
     for (const [position, project] of projects.entries()) {
       const waits = { since: position + 1 };
-      on.hear('scheduler/s', selectFor(`r-${project}`, { vcpu: 8, project, waits, expiresAt: 1e11 }), 'conductor/0');
+      on.hear(selectFor(`r-${project}`, { vcpu: 8, project, waits, expiresAt: 1e11 }));
       on.deliver();
     }
     on.release('h2');

@@ -89,7 +89,7 @@ test('waiting - one whose time is over takes a host that has come free, before t
     const ask = (request: string, place: number, more: Partial<Select> = {}) => {
       const instances = named(count, request);
       const asked = { instances, ordered: true as const, expiresAt: FOREVER, waits: { since: since + place } };
-      all.hear('scheduler/s', selectFor(request, { vcpu: 8, ...asked, ...more }), 'conductor/0');
+      all.hear(selectFor(request, { vcpu: 8, ...asked, ...more }));
       all.deliver();
     };
     for (const host of ['a', 'b', 'c']) all.choose(selectFor(`on-${host}`, { vcpu: 8 }));
@@ -110,7 +110,7 @@ test('waiting - many whose time is over at one moment are told by one look at al
   const ask = (round: number, last: { last?: true }) => {
     for (let n = 0; n < 100; n += 1) {
       const waits = { since: n, ...last };
-      all.hear('scheduler/s', selectFor(`x-${n}`, { vcpu: 10, round, waits, expiresAt: FOREVER }), 'conductor/0');
+      all.hear(selectFor(`x-${n}`, { vcpu: 10, round, waits, expiresAt: FOREVER }));
     }
     all.run(1_000, 10);
   };

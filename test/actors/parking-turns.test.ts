@@ -28,7 +28,7 @@ test('waiting - one that comes while the first is being served, and its claims a
   all.take('rival', 'h1', 8);
   all.deliver();
   const ask = (request: string, since: number) =>
-    all.hear('scheduler/s', selectFor(request, { vcpu: 8, ordered: true, waits: { since } }), 'conductor/0');
+    all.hear(selectFor(request, { vcpu: 8, ordered: true, waits: { since } }));
   ask('first', 1);
   all.deliver();
   all.pass(5_000);
@@ -116,7 +116,7 @@ test('waiting - a turn that came to nothing is given back: the project is not pa
   all.deliver();
   for (const [since, request] of ['early', 'late'].entries()) {
     const select = selectFor(request, { vcpu: 8, project: request, waits: { since: since + 1 } });
-    all.hear('scheduler/s', select, 'conductor/0');
+    all.hear(select);
   }
   all.deliver();
   comesFree('rival');

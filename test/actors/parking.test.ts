@@ -56,13 +56,13 @@ test('waiting - one that was to be tried a moment later is, though the clock is 
 test('waiting - one that wants to be with another is tried as soon as that one has a host, and for nobody else', () => {
   const all = schedulersOf([{ host: 'h1' }, { host: 'h2' }]);
   const waits = { since: 1 };
-  all.hear('scheduler/s', selectFor('with', { tree: { heldBy: ['x'] }, waits }), 'conductor/0');
+  all.hear(selectFor('with', { tree: { heldBy: ['x'] }, waits }));
   all.deliver();
   const said = () => all.answers.map(({ type, request }) => [type, request]);
   assert.equal(said(), [['parked', 'with']]);
   const asksAtFirst = all.desks[0]?.state.asks;
   for (const instance of ['y', 'x']) {
-    all.hear('scheduler/s', selectFor(instance), 'conductor/0');
+    all.hear(selectFor(instance));
     all.deliver();
     if (instance === 'y') all.pass(500);
     if (instance === 'y')
@@ -80,7 +80,7 @@ test('waiting - one that wants to be with another is tried as soon as that one h
 
 test('waiting - one that wants to be with another is tried too when that one gets a host unheard of, however late', () => {
   const all = schedulersOf([{ host: 'h1' }, { host: 'h2' }]);
-  all.hear('scheduler/s', selectFor('with', { tree: { heldBy: ['x'] }, waits: { since: 1 } }), 'conductor/0');
+  all.hear(selectFor('with', { tree: { heldBy: ['x'] }, waits: { since: 1 } }));
   all.run(4_000, 1_000);
   all.take('x', 'h2');
   all.run(3_000, 1_000);
@@ -99,7 +99,7 @@ test('waiting - of many that want to be with others, each is tried soon after th
   for (let n = 0; n < many; n += 1) {
     const tree = { heldBy: [`x-${n}`] };
     const waits = { since: n };
-    all.hear('scheduler/s', selectFor(`with-${n}`, { tree, waits, alternates: 0 }), 'conductor/0');
+    all.hear(selectFor(`with-${n}`, { tree, waits, alternates: 0 }));
   }
   all.run(3_000, 10);
   assert.is(all.answers.filter(({ type }) => type === 'parked').length, many);
@@ -117,7 +117,7 @@ test('waiting - as long as nothing changes nobody looks at all hosts again for o
   const hosts = Array.from({ length: 40 }, (_, n) => ({ host: `h${n}` }));
   const all = schedulersOf(hosts, [{ name: 's', filters: [filter] }]);
   const ask = (round: number) => {
-    all.hear('scheduler/s', selectFor('large', { vcpu: 9, waits: { since: 1 }, round }), 'conductor/0');
+    all.hear(selectFor('large', { vcpu: 9, waits: { since: 1 }, round }));
     all.deliver();
     const { type, reason } = all.answers.at(-1) as { type: string; reason: string };
     return [type, reason];
@@ -138,7 +138,7 @@ test('waiting - what hosts measure makes no room: nobody looks for any as often 
   const { filter, looks } = countingFilter({ ignoresStats: true });
   const weighers = [metric('load', { least: 0, most: 100 }, -1)];
   const all = schedulersOf([{ host: 'h1', metrics: { load: 0 } }], [{ name: 's', filters: [filter], weighers }]);
-  all.hear('scheduler/s', selectFor('large', { vcpu: 9, waits: { since: 1 } }), 'conductor/0');
+  all.hear(selectFor('large', { vcpu: 9, waits: { since: 1 } }));
   all.deliver();
   const before = looks();
   for (let load = 1; load <= 10; load += 1) {
@@ -181,7 +181,7 @@ test('waiting - several that join others, for which no host has room together, c
   const ask = (request: string, since: number) => {
     const instances = ['x', 'y'].map((name) => `${request}-${name}`);
     const asked = selectFor(request, { vcpu: 5, instances, ordered: true, waits: { since }, expiresAt: FOREVER });
-    all.hear('scheduler/s', { ...asked, spec: { ...asked.spec, instanceGroup } }, 'conductor/0');
+    all.hear({ ...asked, spec: { ...asked.spec, instanceGroup } });
     for (let step = 0; step < 20; step += 1) {
       all.deliver();
       all.pass(10);
@@ -216,7 +216,7 @@ for (const policy of ['affinity', undefined] as const) {
     const instances = Array.from({ length: count }, (_, n) => `web-${n}`);
     const asked = selectFor('web', { vcpu: 1, instances, ordered: true, waits: { since: 1 }, expiresAt: FOREVER });
     const group = policy === undefined ? {} : { instanceGroup: { id: 'g', policy } };
-    all.hear('scheduler/s', { ...asked, spec: { ...asked.spec, ...group } }, 'conductor/0');
+    all.hear({ ...asked, spec: { ...asked.spec, ...group } });
     settle();
     assert.is(all.answers.at(-1)?.type, 'parked');
     const before = looks();
@@ -240,7 +240,7 @@ for (const isGone of [false, true]) {
     const all = schedulersOf([{ host: 'h1', state: 'disabled' }, { host: 'h2' }]);
     const groupOf = (policy: 'affinity' | 'soft-affinity') => ({ id: 'g', policy });
     const { spec, ...asked } = selectFor('web', { tree: { oneOf: ['p-h1'] }, waits: { since: 1 } });
-    all.hear('scheduler/s', { ...asked, spec: { ...spec, instanceGroup: groupOf('soft-affinity') } }, 'conductor/0');
+    all.hear({ ...asked, spec: { ...spec, instanceGroup: groupOf('soft-affinity') } });
     all.deliver();
     const ofOther: RequestSpec = { ...selectFor('other').spec, instanceGroup: groupOf('affinity') };
     all.take('other', 'h2', 1, { spec: ofOther });

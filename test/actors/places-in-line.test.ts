@@ -35,7 +35,7 @@ function fullHosts(count: number, words?: readonly SchedulerWords[]) {
       all.deliver(undefined, ({ message }) => message.type === 'providers-changed');
     },
     ask(request: string, since: number, more: Partial<Select> = {}, from = 'conductor/0'): void {
-      all.hear('scheduler/s', selectFor(request, { spec: SPEC, waits: { since }, expiresAt: FOREVER, ...more }), from);
+      all.hear(selectFor(request, { spec: SPEC, waits: { since }, expiresAt: FOREVER, ...more }), 'scheduler/s', from);
     },
     said: () => all.answers.map(({ request, type }) => `${request} ${type}`),
   };
@@ -77,7 +77,7 @@ test('places in line - one that must be with its group goes elsewhere once the g
   all.take('member', 'h1', 4, { spec: { ...selectFor('member', { vcpu: 4 }).spec, instanceGroup } });
   all.take('rival', 'h1', 4);
   all.deliver();
-  all.hear('scheduler/s', selectFor('web', { spec: { ...SPEC, instanceGroup }, waits: { since: 1 } }), 'conductor/0');
+  all.hear(selectFor('web', { spec: { ...SPEC, instanceGroup }, waits: { since: 1 } }));
   all.deliver();
   assert.equal(
     all.answers.map(({ type }) => type),
@@ -93,7 +93,7 @@ test('places in line - one that keeps apart from another is tried at once when t
   const all = schedulersOf([{ host: 'h1', has: { VCPU: 8 } }]);
   all.take('x', 'h1');
   all.deliver();
-  all.hear('scheduler/s', selectFor('apart', { tree: { notHeldBy: ['x'] }, waits: { since: 1 } }), 'conductor/0');
+  all.hear(selectFor('apart', { tree: { notHeldBy: ['x'] }, waits: { since: 1 } }));
   all.deliver();
   all.release('x');
   all.deliver();
@@ -290,7 +290,7 @@ test('places in line - one that is asked what it holds does not overtake one tha
 test('places in line - of one that does not wait no line is kept', () => {
   const all = fullHosts(1);
   const { waits: _, ...once } = selectFor('once', { spec: SPEC, waits: { since: 1 }, expiresAt: FOREVER });
-  all.hear('scheduler/s', once, 'conductor/0');
+  all.hear(once);
   assert.equal([...(all.desks[0]?.state.parking.lots.keys() ?? [])], []);
   all.step(1_000);
   assert.equal(all.said(), ['once no-valid-host']);
@@ -417,9 +417,9 @@ test('places in line - room for several is looked for before others who come lat
 
 test('places in line - one that wants to be with another is tried when another scheduler gives that one a host', () => {
   const all = schedulersOf([{ host: 'h1' }, { host: 'h2' }], [{ name: 's' }, { name: 't' }]);
-  all.hear('scheduler/s', selectFor('with', { tree: { heldBy: ['x'] }, waits: { since: 1 } }), 'conductor/0');
+  all.hear(selectFor('with', { tree: { heldBy: ['x'] }, waits: { since: 1 } }));
   all.deliver();
-  all.hear('scheduler/t', selectFor('x'), 'conductor/0');
+  all.hear(selectFor('x'), 'scheduler/t');
   all.deliver();
   all.run(1_000);
   all.run(100);
@@ -431,8 +431,8 @@ test('places in line - one that wants to be with another is tried when another s
 
 test('places in line - one that wants to be with another is tried though both are asked for at the same time', () => {
   const all = schedulersOf([{ host: 'h1' }, { host: 'h2' }]);
-  all.hear('scheduler/s', selectFor('with', { tree: { heldBy: ['x'] }, waits: { since: 1 } }), 'conductor/0');
-  all.hear('scheduler/s', selectFor('x'), 'conductor/0');
+  all.hear(selectFor('with', { tree: { heldBy: ['x'] }, waits: { since: 1 } }));
+  all.hear(selectFor('x'));
   all.deliver();
   all.run(100);
   assert.equal(
@@ -443,11 +443,11 @@ test('places in line - one that wants to be with another is tried though both ar
 
 test('places in line - nobody is asked where others are any more once nobody waits who goes by them', () => {
   const all = schedulersOf([{ host: 'h1' }]);
-  all.hear('scheduler/s', selectFor('with', { tree: { heldBy: ['x'] }, waits: { since: 1 } }), 'conductor/0');
+  all.hear(selectFor('with', { tree: { heldBy: ['x'] }, waits: { since: 1 } }));
   all.deliver();
   const { parking } = all.desks[0]?.state ?? {};
   assert.is(parking?.goingByOthers.size, 1);
-  all.hear('scheduler/s', { type: 'withdraw', request: 'with' }, 'conductor/0');
+  all.hear({ type: 'withdraw', request: 'with' });
   all.run(1_000);
   assert.equal([parking?.goingByOthers.size, parking?.locating.size, parking?.awaiting.size], [0, 0, 0]);
   const asks = all.desks[0]?.state.asks;
@@ -478,7 +478,7 @@ function fullApart() {
     },
     ask(request: string, since: number, project: string): void {
       const told = { vcpu: 7, tree: { notHeldBy: ['x'] }, waits: { since }, project, expiresAt: FOREVER };
-      all.hear('scheduler/s', selectFor(request, told), 'conductor/0');
+      all.hear(selectFor(request, told));
       step(50);
     },
     placed: () => all.answers.flatMap(({ type, request }) => (type === 'selected' ? [request] : [])),
@@ -557,7 +557,7 @@ test('places in line - where an answer is lost it is asked again soon, however m
   all.deliver();
   const wait = (request: string, tree: RequestSpec['tree']) => {
     const told = { ...(tree === undefined ? {} : { tree }), waits: { since: 1 }, expiresAt: FOREVER };
-    all.hear('scheduler/s', selectFor(request, told), 'conductor/0');
+    all.hear(selectFor(request, told));
     all.deliver();
   };
   wait('apart', { notHeldBy: ['x'] });
@@ -579,7 +579,7 @@ test('places in line - those who are not answered hold the others up once, and n
   const all = schedulersOf(Array.from({ length: 2 * count }, (_, n) => ({ host: `h${n}`, has: { VCPU: 8 } })));
   const wait = (request: string, since: number, tree?: RequestSpec['tree']) => {
     const told = { vcpu: 8, ...(tree === undefined ? {} : { tree }), waits: { since }, project: request };
-    all.hear('scheduler/s', selectFor(request, { ...told, expiresAt: FOREVER }), 'conductor/0');
+    all.hear(selectFor(request, { ...told, expiresAt: FOREVER }));
     all.deliver();
   };
   for (let n = 0; n < 2 * count; n += 1) all.take(`rival-${n}`, `h${n}`, 8);

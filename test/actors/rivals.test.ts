@@ -43,7 +43,7 @@ function rivalsAt(hostCount: number) {
   };
   return {
     ...on,
-    select: (name: string, asked: Select): void => on.hear(`scheduler/${name}`, asked, 'conductor/0'),
+    select: (name: string, asked: Select): void => on.hear(asked, `scheduler/${name}`),
     /** Has one claim of a request decided. */
     decide(request: string): void {
       const [first] = on

@@ -133,7 +133,7 @@ test('what runs out - a rule or a limit that lets in no more is said, with what 
 
   const filters = [instanceLimit(3), buildLimit(3)];
   const on = schedulersOf([{ host: 'h1', has }], [{ name: 's', filters }]);
-  on.hear('scheduler/s', { type: 'fit', ask: 1, spec: specOf(SMALL), count: 5, limit: 1 }, 'conductor/0');
+  on.hear({ type: 'fit', ask: 1, spec: specOf(SMALL), count: 5, limit: 1 });
   on.deliver();
   const { times, runsOut } = on.answers[0] as unknown as Fitted;
   assert.equal(

@@ -276,7 +276,7 @@ test('placing - where another has moved meanwhile is asked again, though the cla
       const all = withMover(['h1', 'h2', 'h3']);
       const instances = Array.from({ length: count }, (_, n) => `with-${n}`);
       const near = selectFor('with', { instances, ...asked, tree: { heldBy: ['mover'] } });
-      all.hear('scheduler/s', near, 'conductor/0');
+      all.hear(near);
       assert.is(all.upToClaims(), count);
       all.moveTo('h2');
       all.deliver();
@@ -300,7 +300,7 @@ test('placing - a claim that is refused is a conflict, though its request has co
     { host: 'h1', has: { VCPU: 1 } },
     { host: 'h2', has: { VCPU: 1 } },
   ]);
-  all.hear('scheduler/s', selectFor('web', { instances: ['web-0', 'web-1'] }), 'conductor/0');
+  all.hear(selectFor('web', { instances: ['web-0', 'web-1'] }));
   all.deliver(undefined, ({ message }) => message.type !== 'claim');
   const claims = all.underWay().flatMap(({ message }) => (message.type === 'claim' ? [message] : []));
   assert.equal(
@@ -320,7 +320,7 @@ test('placing - a claim that is said twice and refused twice is one conflict', (
     { host: 'h1', has: { VCPU: 2 } },
     { host: 'h2', has: { VCPU: 1 } },
   ]);
-  all.hear('scheduler/s', selectFor('web', { ordered: true }), 'conductor/0');
+  all.hear(selectFor('web', { ordered: true }));
   const isOther = ({ message }: { message: { type: string } }) => message.type !== 'claim';
   all.deliver(undefined, isOther);
   all.run(1_500, 1_500, isOther);
@@ -337,7 +337,7 @@ test('placing - a claim that is said twice and refused twice is one conflict', (
 
 test('placing - a host that refused because of where another was is as good as others once that one has moved', () => {
   const near = withMover(['h1', 'h2']);
-  near.hear('scheduler/s', selectFor('near', { tree: { heldBy: ['mover'] } }), 'conductor/0');
+  near.hear(selectFor('near', { tree: { heldBy: ['mover'] } }));
   near.upToClaims();
   near.moveTo('h2');
   near.moveTo('h1');
@@ -345,7 +345,7 @@ test('placing - a host that refused because of where another was is as good as o
   assert.is(chosenIn(near.answers[0]), 'h1');
 
   const apart = withMover(['h1', 'h2']);
-  apart.hear('scheduler/s', selectFor('apart', { tree: { notHeldBy: ['mover'] } }), 'conductor/0');
+  apart.hear(selectFor('apart', { tree: { notHeldBy: ['mover'] } }));
   for (const to of ['h2', 'h1']) {
     assert.is(apart.upToClaims(), 1);
     apart.moveTo(to);
@@ -356,7 +356,7 @@ test('placing - a host that refused because of where another was is as good as o
 
 test('placing - who wants to be with another that is nowhere any more, or never stays, has no host in the end', () => {
   const gone = withMover(['h1', 'h2']);
-  gone.hear('scheduler/s', selectFor('with', { tree: { heldBy: ['mover'] } }), 'conductor/0');
+  gone.hear(selectFor('with', { tree: { heldBy: ['mover'] } }));
   gone.upToClaims();
   gone.release('mover');
   gone.deliverAll();
@@ -364,7 +364,7 @@ test('placing - who wants to be with another that is nowhere any more, or never 
 
   for (const asked of [{}, { ordered: true as const }]) {
     const restless = withMover(['h1', 'h2']);
-    restless.hear('scheduler/s', selectFor('with', { ...asked, tree: { heldBy: ['mover'] } }), 'conductor/0');
+    restless.hear(selectFor('with', { ...asked, tree: { heldBy: ['mover'] } }));
     let claims = 0;
     for (; restless.upToClaims() === 1 && claims < 100; claims += 1) restless.moveTo(claims % 2 === 0 ? 'h2' : 'h1');
     assert.is(claims, MAX_CLAIMS_PER_SELECTION);
@@ -386,8 +386,8 @@ test('placing - a host is weighed anew by what it was granted, though as much wa
   };
   const all = schedulersOf(hostsIn('c1', 'h1', 'h2', 'h3'), [{ name: 's', weighers: [weigher, freeShare] }]);
   // Both are ranked before the first is granted: each is promised a host of its own.
-  all.hear('scheduler/s', selectFor('a'), 'conductor/0');
-  all.hear('scheduler/s', selectFor('b'), 'conductor/0');
+  all.hear(selectFor('a'));
+  all.hear(selectFor('b'));
   all.deliver();
   const third = chosenIn(all.choose(selectFor('c')));
   assert.is(`p-${third}`, lastly.provider);
@@ -446,7 +446,7 @@ test('placing - apart from an instance that came to the host meanwhile: the clai
     { host: 'h1', has: { VCPU: 16 } },
     { host: 'h2', has: { VCPU: 8 } },
   ]);
-  all.hear('scheduler/s', selectFor('apart', { tree: { notHeldBy: ['rival'] } }), 'conductor/0');
+  all.hear(selectFor('apart', { tree: { notHeldBy: ['rival'] } }));
   // It has been told that the rival is nowhere, and has not claimed yet.
   all.deliver(undefined, ({ message }) => message.type !== 'claim');
   assert.equal(
@@ -550,14 +550,14 @@ test('placing - the question where an instance is, or its answer, may be lost: i
   for (const lost of ['locate', 'located']) {
     const all = schedulersOf(hostsIn('c1', 'h1', 'h2'));
     const first = chosenIn(all.choose(selectFor('first')));
-    all.hear('scheduler/s', selectFor('with', { tree: { heldBy: ['first'] } }), 'conductor/0');
+    all.hear(selectFor('with', { tree: { heldBy: ['first'] } }));
     all.deliver(undefined, ({ message }) => message.type !== lost);
     all.drop(({ message }) => message.type === lost);
     const before = all.answers.length;
     for (const { sent } of all.desks[0]?.pass(1_500) ?? []) {
       for (const { to, message } of sent)
         if (to === 'placement/0')
-          all.hear('scheduler/s', all.ask(message as never, 'scheduler/s')[0]?.message as never, 'placement/0');
+          all.hear(all.ask(message as never, 'scheduler/s')[0]?.message as never, 'scheduler/s', 'placement/0');
     }
     all.deliver();
     assert.is(chosenIn(all.answers[before]), first, lost);
@@ -619,9 +619,8 @@ test('placing - many schedulers at a few hot hosts: nothing is given twice, noth
         requests.push(request);
         wants.set(request, count);
         all.hear(
-          `scheduler/${random.pick(names)}`,
           selectFor(request, { instances, vcpu, alternates: random.integer(0, 5) }),
-          'conductor/0',
+          `scheduler/${random.pick(names)}`,
         );
       }
       all.deliverAll(random);
@@ -684,7 +683,7 @@ test('placing - schedulers that pick among several run into each other less', ()
     );
     // Each host has room for one, and all agree which is the best; nobody is told of a claim before all have claimed.
     for (let n = 0; n < 20; n += 1)
-      all.hear(`scheduler/${names[n % 4]}`, selectFor(`r${n}`, { vcpu: 60, alternates: 0 }), 'conductor/0');
+      all.hear(selectFor(`r${n}`, { vcpu: 60, alternates: 0 }), `scheduler/${names[n % 4]}`);
     all.deliver(random);
     assert.is(all.answers.filter(({ type }) => type === 'selected').length, 20);
     return all.desks.reduce((sum, { state }) => sum + state.conflicts, 0);

@@ -24,7 +24,7 @@ type Failure = { reason: string; decision: string };
 /** What a dry run answers. */
 function fitted(on: On, vcpu: number, count: number, spec = selectFor('any', { vcpu }).spec) {
   const before = on.answers.length;
-  on.hear('scheduler/s', { type: 'fit', ask: 1, spec, count, limit: 3 }, 'conductor/0');
+  on.hear({ type: 'fit', ask: 1, spec, count, limit: 3 });
   on.run(500, 100);
   return on.answers[before] as unknown as Fitted;
 }
@@ -47,7 +47,7 @@ test('scheduler - of several that find no hosts for all where they may be, none 
   const wheres = [{ cells: ['c1'] }, { cells: ['c1', 'c1'] }, { avoidCells: ['c2'] }, { hints: { keptOut: 'c2' } }];
   for (const where of wheres) {
     const on = schedulersOf(hosts, [{ name: 's', filters: [keptOut as Filter] }]);
-    on.hear('scheduler/s', selectFor('r', { vcpu: 8, instances: named(3), where }), 'conductor/0');
+    on.hear(selectFor('r', { vcpu: 8, instances: named(3), where }));
     on.run(3_000, 100);
     assert.match(chosenIn(on.answers[0]), /^no /, JSON.stringify(where));
     assert.is(claimed(on), 0, JSON.stringify(where));
@@ -56,7 +56,7 @@ test('scheduler - of several that find no hosts for all where they may be, none 
   const on = schedulersOf(hosts);
   for (const n of [3, 4, 5]) on.take(`member-${n}`, `h${n}`, 1, { spec: apart });
   on.deliver();
-  on.hear('scheduler/s', selectFor('r', { spec: apart, instances: named(3) }), 'conductor/0');
+  on.hear(selectFor('r', { spec: apart, instances: named(3) }));
   on.run(3_000, 100);
   assert.match(chosenIn(on.answers[0]), /^no /);
   assert.is(claimed(on), 3, 'the members that were there');
@@ -211,10 +211,10 @@ test('scheduler - where the hosts that fit refused their claims, the nearest of 
     { host: 'h2', has: { VCPU: 6 } },
   ]);
   const groups = [{ name: '', resources: { VCPU: 8 }, required: traits }];
-  on.hear('scheduler/s', { ...selectFor('r'), spec: { ...selectFor('r').spec, groups } }, 'conductor/0');
+  on.hear({ ...selectFor('r'), spec: { ...selectFor('r').spec, groups } });
   const refusal = { code: 'too-many-instances', message: 'for now' } as const;
   for (let look = 1; look <= 2; look += 1) {
-    on.hear('scheduler/s', { type: 'claim-refused', consumer: 'r', attempt: 1, refusal, usages: [] }, 'placement/0');
+    on.hear({ type: 'claim-refused', consumer: 'r', attempt: 1, refusal, usages: [] }, 'scheduler/s', 'placement/0');
     on.deliver(undefined, ({ message }) => message.type !== 'claim');
     on.pass(OUTWAITS_MS.empty);
   }
@@ -294,9 +294,9 @@ test("scheduler - a request for more instances than there is room for claims not
     for (const isCellUntold of [false, true]) {
       const on = schedulersOf([{ host: 'h1' }, { host: 'h2' }]);
       const beat: SchedulerMessage = { type: 'hosts-changed', cell: 'c2', epoch: 1, sequence: 0, hosts: [] };
-      if (isCellUntold) on.hear('scheduler/s', beat, 'cell/c2');
-      on.hear('scheduler/s', selectFor('r', { instances: named(3), vcpu: 8, ...more }), 'conductor/0');
-      on.hear('scheduler/s', selectFor('small', { vcpu: 8 }), 'conductor/0');
+      if (isCellUntold) on.hear(beat, 'scheduler/s', 'cell/c2');
+      on.hear(selectFor('r', { instances: named(3), vcpu: 8, ...more }));
+      on.hear(selectFor('small', { vcpu: 8 }));
       on.deliver(undefined, ({ message }) => message.type !== 'list-hosts');
       const answerTo = (request: string) => on.answers.find((answer) => answer.request === request);
       assert.is(answerTo('small')?.type, 'selected');
@@ -318,8 +318,8 @@ test('scheduler - while a cell is untold, several without room are not looked at
   const counting: Filter = { name: 'counting', late: true, refusal };
   const hosts = Array.from({ length: 100 }, (_, n) => ({ host: `h${n}` }));
   const on = schedulersOf(hosts, [{ name: 's', filters: [counting] }]);
-  on.hear('scheduler/s', { type: 'hosts-changed', cell: 'c2', epoch: 1, sequence: 0, hosts: [] }, 'cell/c2');
-  on.hear('scheduler/s', selectFor('r', { instances: named(100), vcpu: 8 }), 'conductor/0');
+  on.hear({ type: 'hosts-changed', cell: 'c2', epoch: 1, sequence: 0, hosts: [] }, 'scheduler/s', 'cell/c2');
+  on.hear(selectFor('r', { instances: named(100), vcpu: 8 }));
   const before = looks;
   assert.ok(before >= 99);
   for (let told = 0; told < 20; told += 1) on.tellHost({ host: 'h0', instances: told });
@@ -341,8 +341,8 @@ test('scheduler - of a request for several, another of which was quicker, those 
     ],
   ] as const) {
     const on = schedulersOf(hosts, [{ name: 's' }, { name: 't' }]);
-    on.hear('scheduler/t', selectFor('first', { instances: named(count, 'first'), vcpu: 8 }), 'conductor/0');
-    on.hear('scheduler/s', selectFor('r', { instances: named(3), vcpu: 8 }), 'conductor/0');
+    on.hear(selectFor('first', { instances: named(count, 'first'), vcpu: 8 }), 'scheduler/t');
+    on.hear(selectFor('r', { instances: named(3), vcpu: 8 }));
     on.deliverAll();
     const answer = on.answers.find(({ request }) => request === 'r') as Failure;
     assert.ok(answer.reason.startsWith(words), answer.reason);
@@ -366,12 +366,12 @@ test('scheduler - one that others were quicker than is advised to ask again wher
   const failureOn = (hostCount: number, told: Parameters<typeof selectFor>[1] = {}) => {
     const hosts = Array.from({ length: hostCount }, (_, n) => ({ host: `h${n}` }));
     const on = schedulersOf(hosts, [{ name: 's' }, { name: 't' }]);
-    on.hear('scheduler/t', selectFor('first', { instances: named(hostCount, 'first'), vcpu: 8 }), 'conductor/0');
+    on.hear(selectFor('first', { instances: named(hostCount, 'first'), vcpu: 8 }), 'scheduler/t');
     // Of what is taken `s` hears by the refusals of its claims alone.
     const deliver = () =>
       on.deliver(undefined, ({ message, to }) => message.type !== 'providers-changed' || to !== 'scheduler/s');
     deliver();
-    on.hear('scheduler/s', selectFor('late', { vcpu: 8, ...told }), 'conductor/0');
+    on.hear(selectFor('late', { vcpu: 8, ...told }));
     for (let passed = 0; passed < 2_000; passed += 100) {
       deliver();
       on.pass(100);
@@ -435,9 +435,9 @@ test('scheduler - of a request that has room for some it is said on which hosts,
 
 test('scheduler - where claims are in order, too, no host is said to be full before the claims of others there are answered', () => {
   const on = schedulersOf([{ host: 'h1' }], [{ name: 's' }, { name: 't' }]);
-  on.hear('scheduler/t', selectFor('first', { vcpu: 1 }), 'conductor/0');
-  on.hear('scheduler/s', selectFor('large', { vcpu: 8 }), 'conductor/0');
-  on.hear('scheduler/s', selectFor('small', { vcpu: 4, ordered: true }), 'conductor/0');
+  on.hear(selectFor('first', { vcpu: 1 }), 'scheduler/t');
+  on.hear(selectFor('large', { vcpu: 8 }));
+  on.hear(selectFor('small', { vcpu: 4, ordered: true }));
   on.deliverAll();
   const typeOf = (request: string) => on.answers.find((answer) => answer.request === request)?.type;
   assert.is(typeOf('large'), 'no-valid-host', 'the other scheduler was quicker');
@@ -448,10 +448,10 @@ test('scheduler - one waits for the claims of others for as long, whenever it be
   const waitsFor = (begunMs: number, ordered: { ordered?: true }) => {
     const begun = `begun after ${begunMs} ms${ordered.ordered === true ? ', in order' : ''}`;
     const on = schedulersOf([{ host: 'h1' }], [{ name: 's' }, { name: 't' }]);
-    on.hear('scheduler/t', selectFor('first', { vcpu: 1 }), 'conductor/0');
-    on.hear('scheduler/s', selectFor('large', { vcpu: 8 }), 'conductor/0');
+    on.hear(selectFor('first', { vcpu: 1 }), 'scheduler/t');
+    on.hear(selectFor('large', { vcpu: 8 }));
     const isLate = (letter: { message: object }) => 'consumer' in letter.message && letter.message.consumer === 'large';
-    on.hear('scheduler/s', selectFor('small', { vcpu: 4, ...ordered }), 'conductor/0');
+    on.hear(selectFor('small', { vcpu: 4, ...ordered }));
     on.pass(begunMs);
     on.deliver(undefined, (letter) => !isLate(letter));
     on.run(500, 500, (letter) => !isLate(letter));
@@ -481,7 +481,7 @@ test('scheduler - however many wait for the claims of others, each of those is n
     return values.call(state.open);
   };
   for (const request of [...named(50, 'first'), ...named(50, 'late')]) {
-    on.hear('scheduler/s', selectFor(request, { ordered: true }), 'conductor/0');
+    on.hear(selectFor(request, { ordered: true }));
     on.deliver(undefined, ({ message }) => message.type === 'take');
   }
   assert.ok(looked <= 200, `${looked} were looked at`);
@@ -497,7 +497,7 @@ test('scheduler - however many wait for the claims of others, each of those is n
 test('scheduler - those that wait for a claim that nobody answers are not looked at in every turn', () => {
   const on = schedulersOf([{ host: 'h1' }]);
   const { state } = on.desks[0] as { state: SchedulerState };
-  on.hear('scheduler/s', selectFor('first', { vcpu: 8 }), 'conductor/0');
+  on.hear(selectFor('first', { vcpu: 8 }));
   const isUnanswered = ({ message }: { message: object }) => 'consumer' in message && message.consumer === 'first';
   let looked = 0;
   const { get } = Object.getPrototypeOf(state.open);
@@ -506,7 +506,7 @@ test('scheduler - those that wait for a claim that nobody answers are not looked
     return get.call(state.open, key);
   };
   for (const request of named(200, 'late')) {
-    on.hear('scheduler/s', selectFor(request), 'conductor/0');
+    on.hear(selectFor(request));
     on.deliver(undefined, (letter) => !isUnanswered(letter));
   }
   assert.equal([state.awaitingClaims.size, on.answers.length], [200, 0]);
@@ -540,7 +540,7 @@ test('scheduler - of a request that fails nothing more is claimed while it is fo
   for (const ordered of [{}, { ordered: true as const }]) {
     const on = schedulersOf([{ host: 'h1' }, ...small], [{ name: 's', patience: { firstMs: 2, mostMs: 2 } }]);
     on.choose(selectFor('full', { vcpu: 8 }));
-    on.hear('scheduler/s', selectFor('r', { instances: named(2), vcpu: 8, ...ordered }), 'conductor/0');
+    on.hear(selectFor('r', { instances: named(2), vcpu: 8, ...ordered }));
     on.deliver();
     assert.is(on.answers.length, 1, 'it looks at all hosts, which takes some turns');
     on.release('full');
@@ -623,7 +623,7 @@ test('scheduler - where the rule of its group refuses one, what was claimed for 
   const allocations = [{ provider: 'p-h1', group: '', resources: { VCPU: 1 } }];
   on.ask({ ...claim, spec: grouped({ id: '/g', policy: 'anti-affinity', maxPerHost: 1 }, 1), allocations });
   const spec = grouped({ id: '/g', policy: 'anti-affinity', maxPerHost: 2 }, 1);
-  on.hear('scheduler/s', selectFor('r', { instances: named(3), spec }), 'conductor/0');
+  on.hear(selectFor('r', { instances: named(3), spec }));
   on.run(3_000, 100);
   const [answer] = on.answers as unknown as Failure[];
   assert.match(

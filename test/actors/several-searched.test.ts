@@ -54,10 +54,10 @@ test('scheduler - several that keep together and fit nowhere are looked for a fe
   const hosts = Array.from({ length: 100 }, (_, n) => ({ host: `h${n}`, has: { VCPU: 99 } }));
   const on = schedulersOf(hosts, [{ name: 's', filters: [filter] }]);
   // Another claim is under way: as long as it is, what is refused might still be granted.
-  on.hear('scheduler/s', selectFor('other'), 'conductor/1');
+  on.hear(selectFor('other'), 'scheduler/s', 'conductor/1');
   on.deliver(undefined, ({ message }) => message.type !== 'claim');
   counts.asked = 0;
-  on.hear('scheduler/s', asked(ofGroup('affinity'), 100), 'conductor/0');
+  on.hear(asked(ofGroup('affinity'), 100));
   on.deliver(undefined, ({ message }) => message.type !== 'claim');
   on.deliver();
   live(on, 2_000);

@@ -82,7 +82,7 @@ function placed(on: On, spec: RequestSpec, count: number, request = 'r'): { host
 
 function fitted(on: On, spec: RequestSpec, count: number): Fitted {
   const before = on.answers.length;
-  on.hear('scheduler/s', { type: 'fit', ask: 1, spec, count, limit: 3 }, 'conductor/0');
+  on.hear({ type: 'fit', ask: 1, spec, count, limit: 3 });
   on.run(500, 10);
   return on.answers[before] as unknown as Fitted;
 }
@@ -318,14 +318,14 @@ test('scheduler - several that keep together go elsewhere where one of them was 
     const on = schedulersOf(hosts, [{ name: 's' }, { name: 't' }]);
     const spec = inAffinity([{ name: '', resources: { VCPU: 1 } }]);
     const select = { ...selectFor('r', { instances: named(count), ordered: true }), spec };
-    on.hear('scheduler/s', select, 'conductor/0');
+    on.hear(select);
     on.deliver(undefined, ({ message }) => message.type !== 'claim' || message.consumer === 'r-0');
     const provider = on.shard.state.consumers.holding.get('r-0')?.held[0]?.allocations[0]?.provider ?? '';
     on.drop(({ message }) => message.type !== 'providers-changed');
     on.take('rival', provider.slice('p-'.length), 2);
     on.deliver();
     on.answers.length = 0;
-    on.hear('scheduler/t', { ...select, round: 2 }, 'conductor/0');
+    on.hear({ ...select, round: 2 }, 'scheduler/t');
     on.deliver();
     on.run(3_000, 10);
     const other = provider === 'p-h1' ? 'h2' : 'h1';

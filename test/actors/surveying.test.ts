@@ -46,7 +46,7 @@ const hostsOf = (count: number, vcpu = 8): HostWords[] =>
 /** What is said of a request when all that takes time is done. */
 function told(all: Rig, asked: Select): Extract<Answer, { reason: string }> & { brief?: true | undefined } {
   const before = all.answers.length;
-  all.hear('scheduler/s', asked, 'conductor/0');
+  all.hear(asked);
   all.deliver();
   for (let step = 0; step < 50 && all.answers.length === before; step += 1) all.run(10);
   const answer = all.answers[before];
@@ -116,7 +116,7 @@ test('surveying - many that ask for the same while it is found out share one loo
   const all = countingRig(hostsOf(MANY));
   const looks = all.looksAt(() => {
     for (let n = 0; n < 50; n += 1) {
-      all.hear('scheduler/s', selectFor(`x-${n}`, { vcpu: 10 }), 'conductor/0');
+      all.hear(selectFor(`x-${n}`, { vcpu: 10 }));
       all.deliver();
     }
     assert.is(all.answers.length, 0, 'it takes several turns');
@@ -133,7 +133,7 @@ test('surveying - of very many that wait for one look not all are answered in on
   const [desk] = all.desks;
   assert.ok(desk);
   const REQUESTS = 450;
-  for (let n = 0; n < REQUESTS; n += 1) all.hear('scheduler/s', selectFor(`x-${n}`, { vcpu: 10 }), 'conductor/0');
+  for (let n = 0; n < REQUESTS; n += 1) all.hear(selectFor(`x-${n}`, { vcpu: 10 }));
   all.deliver();
   desk.now += 1_000;
   const answered = desk
@@ -150,7 +150,7 @@ test('surveying - while it is found out why requests fail, their askers are told
   const all = countingRig(hostsOf(MANY));
   const [desk] = all.desks;
   assert.ok(desk);
-  for (const request of ['x', 'y']) all.hear('scheduler/s', selectFor(request, { vcpu: 10 }), 'conductor/0');
+  for (const request of ['x', 'y']) all.hear(selectFor(request, { vcpu: 10 }));
   all.deliver();
   assert.is(all.answers.length, 0, 'it takes several turns');
   desk.now += 1_000;
@@ -170,7 +170,7 @@ test('surveying - a request is answered before its time is over, also where all 
     ['short', 3],
     ['long', 60],
   ] as const) {
-    all.hear('scheduler/s', selectFor(request, { vcpu: 10, expiresAt: desk.now + seconds * 1_000 }), 'conductor/0');
+    all.hear(selectFor(request, { vcpu: 10, expiresAt: desk.now + seconds * 1_000 }));
   }
   all.deliver();
   desk.now += 2_500;
@@ -184,7 +184,7 @@ test('surveying - a request is answered before its time is over, also where all 
 /** What is said of a request while whose hosts are looked at all of them change. */
 function toldOfChanging(meanwhileMs: number): Extract<Answer, { type: 'no-valid-host' }> {
   const all = countingRig(hostsOf(MANY));
-  all.hear('scheduler/s', selectFor('x', { vcpu: 10 }), 'conductor/0');
+  all.hear(selectFor('x', { vcpu: 10 }));
   all.deliver();
   assert.is(all.answers.length, 0, 'it takes several turns');
   for (let n = 0; n < MANY; n += 1) if (n !== 7) all.take(`on-h${n}`, `h${n}`, 1);
@@ -221,7 +221,7 @@ test('surveying - of hosts that change it is told also where it takes long, and 
 test('surveying - where the host that could give most is taken before all have been looked at, it is told how it stood when it was', () => {
   for (const left of [4, 8]) {
     const all = schedulersOf([{ host: 'h', has: { VCPU: 9 } }, ...hostsOf(MANY)]);
-    all.hear('scheduler/s', selectFor('x', { vcpu: 10 }), 'conductor/0');
+    all.hear(selectFor('x', { vcpu: 10 }));
     all.deliver();
     all.take('on-h', 'h', 9 - left);
     all.deliver();
@@ -252,7 +252,7 @@ test('surveying - a flood of requests on hosts that change all the time costs a 
       for (let n = 0; n < FLOOD; n += 1) {
         all.put({ host: `h${n}`, has: { VCPU: 7 } });
         all.deliver();
-        all.hear('scheduler/s', selectFor(`x-${n}`, { vcpu: 10 }), 'conductor/0');
+        all.hear(selectFor(`x-${n}`, { vcpu: 10 }));
         all.deliver();
       }
     });
@@ -279,7 +279,7 @@ test('surveying - however many ask for different things on hosts that change all
       for (let n = KINDS; n < 11 * KINDS; n += 1) {
         all.put({ host: `h${n}`, has: { VCPU: 7 } });
         all.deliver();
-        all.hear('scheduler/s', ask(n), 'conductor/0');
+        all.hear(ask(n));
         all.deliver();
       }
     });
@@ -301,7 +301,7 @@ test('surveying - one who waits for his turn is answered in time, however many a
   for (let n = 0; ended.size < 3 && n < 1_200; n += 1) {
     all.put({ host: `h${n % 400}`, has: { VCPU: 7 + (n % 2) } });
     all.deliver();
-    all.hear('scheduler/s', selectFor(`other-${n}`, { vcpu: 100 + n }), 'conductor/0');
+    all.hear(selectFor(`other-${n}`, { vcpu: 100 + n }));
     if (n === 60) {
       for (const [request, seconds] of [
         ['brief', 1],
@@ -309,7 +309,7 @@ test('surveying - one who waits for his turn is answered in time, however many a
         ['long', 60],
       ] as const) {
         const expiresAt = desk.now + seconds * 1_000;
-        all.hear('scheduler/s', selectFor(request, { vcpu: 10, expiresAt }), 'conductor/0');
+        all.hear(selectFor(request, { vcpu: 10, expiresAt }));
       }
     }
     all.run(10);
@@ -341,13 +341,13 @@ test('surveying - who asks when it is time to look again brings along those who 
   change(0);
   told(all, selectFor('again', { vcpu: 10 }));
   change(1);
-  all.hear('scheduler/s', selectFor('waits', { vcpu: 10 }), 'conductor/0');
+  all.hear(selectFor('waits', { vcpu: 10 }));
   all.deliver();
   all.answers.splice(0);
   all.pass(1_000);
   assert.is(all.answers.length, 0, 'it is not its turn');
   const looks = all.looksAt(() => {
-    all.hear('scheduler/s', selectFor('comes', { vcpu: 10 }), 'conductor/0');
+    all.hear(selectFor('comes', { vcpu: 10 }));
     all.deliver();
     for (let step = 0; step < 20; step += 1) all.pass(10);
     all.deliver();
@@ -376,7 +376,7 @@ test('surveying - one who waits for room does not miss it because others are loo
   all.put({ host: 'h7', has: { VCPU: 16 } });
   all.deliver();
   all.pass(10);
-  all.hear('scheduler/s', selectFor('late', { vcpu: 10 }), 'conductor/0');
+  all.hear(selectFor('late', { vcpu: 10 }));
   all.deliver();
   assert.equal(
     all.answers.map(({ type, request }) => `${type} ${request}`),
@@ -427,7 +427,7 @@ test('surveying - each is looked into less often also where thousands wait for d
   const waits = { since: 1 };
   const askAll = (round: number) => {
     for (let kind = 0; kind < KINDS; kind += 1) {
-      all.hear('scheduler/s', selectFor(`x-${kind}`, { vcpu: 10 + kind, waits, round }), 'conductor/0');
+      all.hear(selectFor(`x-${kind}`, { vcpu: 10 + kind, waits, round }));
       all.deliver();
     }
   };
@@ -449,7 +449,7 @@ test('surveying - of several that wait for the same each is told in full, in lin
     all.deliver();
     const before = all.answers.length;
     for (const [place, request] of asks.entries()) {
-      all.hear('scheduler/s', selectFor(request, { vcpu: 10, round, waits: { since: since + place } }), 'conductor/0');
+      all.hear(selectFor(request, { vcpu: 10, round, waits: { since: since + place } }));
     }
     all.deliver();
     const inLine = [...(all.desks[0]?.state.parking.byRequest.keys() ?? [])];
@@ -468,7 +468,7 @@ test('surveying - many in line that are asked for one after the other, on hosts 
   const { now: since = 0 } = all.desks[0] ?? {};
   const ask = (place: number, round: number) => {
     const waits = { since: since + place };
-    all.hear('scheduler/s', selectFor(`w${place}`, { vcpu: 10, round, waits }), 'conductor/0');
+    all.hear(selectFor(`w${place}`, { vcpu: 10, round, waits }));
     all.deliver();
   };
   const ASKED = 100;
@@ -505,12 +505,12 @@ test('surveying - hosts that are gone before all have been looked at disturb nob
       const all = schedulersOf(hosts, [{ name: 's', filters }]);
       const instances = ['v', 'w', 'x', 'y', 'z'];
       const asked = selectFor('several', { vcpu, instances, ordered: true, waits: { since: 1 } });
-      all.hear('scheduler/s', asked, 'conductor/0');
+      all.hear(asked);
       all.deliver();
       assert.is(all.answers.length, 0, 'it takes several turns');
       const { epoch = 0, sequence = 0 } = all.desks[0]?.state.followers.get('placement 0') ?? {};
       const gone = { shard: 0, epoch, sequence: sequence + 1, changed: [], used: [], removed: ['p-h2', 'p-h3'] };
-      all.hear('scheduler/s', { type: 'providers-changed', ...gone }, 'placement/0');
+      all.hear({ type: 'providers-changed', ...gone }, 'scheduler/s', 'placement/0');
       all.run(500, 10);
       assert.equal(
         all.answers.map(({ type }) => type),

@@ -192,7 +192,7 @@ test('sweeps - which cells there are, with and without hosts, is told when all h
   const [desk] = all.desks;
   assert.ok(desk);
   all.tellHost({ cell: 'c1', host: 'h0', state: 'disabled' });
-  all.hear('scheduler/s', { type: 'hosts-changed', cell: 'a', epoch: 1, sequence: 0, hosts: [] }, 'cell/a');
+  all.hear({ type: 'hosts-changed', cell: 'a', epoch: 1, sequence: 0, hosts: [] }, 'scheduler/s', 'cell/a');
   all.deliver();
   assert.equal(desk.tell({ type: 'list-cells', ask: 7 }, 'gateway/g').sent, []);
   const told = desk.pass(100).flatMap(({ sent }) => sent.filter(({ message }) => message.type === 'cells'));
@@ -374,7 +374,7 @@ test('sweeps - it is said which claim of an instance counts as used while placem
     return answer?.message.standing;
   };
   assert.is(standingOf('h1', 'web')?.refusal, undefined);
-  all.hear('scheduler/s', selectFor('web', { spec }), 'conductor/0');
+  all.hear(selectFor('web', { spec }));
   const claiming = { cell: 'c1', host: 'h1', shard: 0 };
   const own = standingOf('h1', 'web');
   assert.equal([own?.refusal?.code, own?.claiming], ['exceeds-capacity', claiming]);

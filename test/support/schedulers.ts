@@ -73,7 +73,8 @@ export function schedulersOf(hosts: readonly HostWords[], words: readonly Schedu
     }
   }
 
-  function hear(name: string, message: SchedulerMessage, from: string): void {
+  /** A scheduler hears something: by default what a conductor says to the first one, if that is `s`. */
+  function hear(message: SchedulerMessage, name = 'scheduler/s', from = 'conductor/0'): void {
     post(name, (desks.get(name) as NonNullable<ReturnType<typeof desks.get>>).tell(message, from).sent);
   }
 
@@ -99,7 +100,7 @@ export function schedulersOf(hosts: readonly HostWords[], words: readonly Schedu
     const cell = to.slice('cell/'.length);
     const told = [...known].filter(([name]) => name.startsWith(`${cell}/`)).map(([, state]) => state);
     const sequence = sequences.get(cell) ?? 0;
-    hear(from, { type: 'hosts', ask: asked, cell, epoch: 1, sequence, hosts: told, next: null }, to);
+    hear({ type: 'hosts', ask: asked, cell, epoch: 1, sequence, hosts: told, next: null }, from, to);
   }
 
   /** Delivers what is under way, what it brings with it too: in order of sending, or in any order. */
@@ -111,7 +112,7 @@ export function schedulersOf(hosts: readonly HostWords[], words: readonly Schedu
       letters = letters.filter((one) => one !== next);
       if (next.to === 'placement/0') post('placement/0', shard.tell(next.message as PlacementMessage, next.from).sent);
       else if (next.message.type === 'list-hosts') answerCell(next, next.message.ask);
-      else if (desks.has(next.to)) hear(next.to, next.message as SchedulerMessage, next.from);
+      else if (desks.has(next.to)) hear(next.message as SchedulerMessage, next.to, next.from);
     }
   }
 
@@ -122,7 +123,7 @@ export function schedulersOf(hosts: readonly HostWords[], words: readonly Schedu
     sequences.set(cell, sequence);
     known.set(`${cell}/${host}`, told);
     for (const name of desks.keys())
-      hear(name, { type: 'hosts-changed', cell, epoch: 1, sequence, hosts: [told] }, `cell/${cell}`);
+      hear({ type: 'hosts-changed', cell, epoch: 1, sequence, hosts: [told] }, name, `cell/${cell}`);
   }
 
   function put(one: HostWords): void {
@@ -194,7 +195,7 @@ export function schedulersOf(hosts: readonly HostWords[], words: readonly Schedu
     /** What the first scheduler answers when everything that is said arrives. */
     choose(asked: Select): Answer | undefined {
       const before = answers.length;
-      hear([...desks.keys()][0] as string, asked, 'conductor/0');
+      hear(asked, [...desks.keys()][0] as string);
       deliver();
       if (answers.length === before) deliverAll();
       return answers[before];
