@@ -1,7 +1,7 @@
 // Area: command line. Each command as a process of its own: what it says, what it refuses and how it ends. The demo,
 // several nodes as one system, and the looks at their traffic, over a real server.
 
-import { type ChildProcess, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
@@ -16,30 +16,13 @@ import { VERSION } from '../../runtime/version.ts';
 import { startTestServer } from '../support/nats-server.ts';
 import { argvOf, ROOT } from '../support/programs.ts';
 import { until } from '../support/until.ts';
+import { type Running, runCommand, startCommand } from './commands.ts';
 
 const test = suite('command line');
 
-interface Running {
-  child: ChildProcess;
-  out(): string;
-  err(): string;
-  /** Resolves with the exit code once all output is there. */
-  ended: Promise<number | null>;
-}
-
-function start(args: readonly string[], input?: Uint8Array): Running {
-  const child = spawn(process.execPath, [...argvOf('runtime/cli/main.ts'), ...args], { cwd: ROOT });
-  let out = '';
-  let err = '';
-  child.stdout.on('data', (chunk) => (out += chunk));
-  child.stderr.on('data', (chunk) => (err += chunk));
-  child.stdin.end(input);
-  const ended = once(child, 'close').then(([code]) => code as number | null);
-  return { child, out: () => out, err: () => err, ended };
-}
-
-async function run(args: readonly string[], input?: Uint8Array) {
-  const { ended, out, err } = start(args, input);
+/** What the command `decode` makes of a body. */
+async function decoded(body: Uint8Array) {
+  const { ended, out, err } = startCommand(['decode'], body);
   return { code: await ended, out: out(), err: err() };
 }
 
@@ -48,7 +31,7 @@ async function withCommands(use: (command: (...args: string[]) => Running) => Pr
   const all: Running[] = [];
   try {
     await use((...args) => {
-      const running = start(args);
+      const running = startCommand(args);
       all.push(running);
       return running;
     });
@@ -59,7 +42,7 @@ async function withCommands(use: (command: (...args: string[]) => Running) => Pr
 }
 
 test('version - as in the package', async () => {
-  const { code, out } = await run(['--version']);
+  const { code, out } = await runCommand('--version');
   assert.equal([code, out.trim()], [0, VERSION]);
 });
 
@@ -132,7 +115,7 @@ test('usage - a wrong value is refused by the name of its flag', async () => {
     [['juggle'], /unknown command 'juggle'/],
   ];
   for (const [args, message] of cases) {
-    const { code, err } = await run(args);
+    const { code, err } = await runCommand(...args);
     assert.match(err, message, args.join(' '));
     assert.is(code, 2, `${args.join(' ')}: ${err}`);
   }
@@ -156,7 +139,7 @@ test('usage - with --json what went wrong is one document on the standard output
     [['explain', 'web', '--json', ...nowhere], 1, 'unreachable', undefined],
     [['fit', '--resources', 'VCPU=1', '--json', ...nowhere], 2, 'unreachable', undefined],
   ];
-  const ended = await Promise.all(cases.map(([args]) => run(args)));
+  const ended = await Promise.all(cases.map(([args]) => runCommand(...args)));
   for (const [position, { code, out, err }] of ended.entries()) {
     const [args, exits, ...says] = cases[position] as (typeof cases)[number];
     const { error, ...more } = JSON.parse(out);
@@ -175,16 +158,16 @@ test('usage - where no JSON is asked for, and of a help text, there is no such d
     ['juggle', '--json'],
   ];
   for (const args of prose) {
-    const { code, out } = await run(args);
+    const { code, out } = await runCommand(...args);
     assert.equal([code, out], [2, ''], args.join(' '));
   }
-  const help = await run(['explain', '--help', '--json']);
+  const help = await runCommand('explain', '--help', '--json');
   assert.is(help.code, 0);
   assert.match(help.out, /^Usage: cellwright explain/);
 });
 
 test('usage - a trace that is none is refused with file and line', async () => {
-  const { code, err } = await run(['replay', 'openb', '--nodes', 'package.json', '--pods', 'package.json']);
+  const { code, err } = await runCommand('replay', 'openb', '--nodes', 'package.json', '--pods', 'package.json');
   assert.is.not(code, 0);
   assert.match(err, /'package\.json'/);
   assert.not.match(err, /\n\s+at /, 'no stack is shown for what the user did');
@@ -198,7 +181,7 @@ test('usage - where 1 is an answer, a server that is not there is 2; elsewhere i
     [['explain', 'i', ...nowhere], 1],
     [['why-not', 'i', 'h', ...nowhere], 1],
   ];
-  const ended = await Promise.all(cases.map(([args]) => run(args)));
+  const ended = await Promise.all(cases.map(([args]) => runCommand(...args)));
   for (const [position, { code, err }] of ended.entries()) {
     const [args, expected] = cases[position] as [string[], number];
     assert.match(err, /127\.0\.0\.1:1/, args.join(' '));
@@ -212,7 +195,7 @@ test('usage - a server that takes the connection and says nothing is given up, a
   await once(silent, 'listening');
   try {
     const { port } = silent.address() as AddressInfo;
-    const { code, err } = await run(['explain', 'i', '--nats', `nats://127.0.0.1:${port}`]);
+    const { code, err } = await runCommand('explain', 'i', '--nats', `nats://127.0.0.1:${port}`);
     assert.equal([code, /no NATS server answers at/.test(err)], [1, true], err);
   } finally {
     for (const socket of taken) socket.destroy();
@@ -249,7 +232,7 @@ test('decode - a frame becomes a line for each message, other bodies one line', 
     { type: 'alive', host: 'h1' },
     { type: 'alive', host: 'h2' },
   ];
-  const frame = await run(['decode'], encode([{ from: 'compute/c1/h1', messages }]));
+  const frame = await decoded(encode([{ from: 'compute/c1/h1', messages }]));
   assert.equal(
     frame.out
       .trim()
@@ -258,12 +241,12 @@ test('decode - a frame becomes a line for each message, other bodies one line', 
     messages.map((message) => ({ from: 'compute/c1/h1', ...message })),
   );
   const ofItsOwn = { type: 'told', from: 'somebody' };
-  const both = await run(['decode'], encode([{ from: 'gateway/g', messages: [ofItsOwn] }]));
+  const both = await decoded(encode([{ from: 'gateway/g', messages: [ofItsOwn] }]));
   assert.equal(JSON.parse(both.out), { from: 'gateway/g', message: ofItsOwn });
-  assert.is((await run(['decode'], encode({ request: 'web' }))).out, '{"request":"web"}\n');
-  assert.is((await run(['decode'], Buffer.from(' {"id": "web"}'))).out, '{"id":"web"}\n');
-  assert.equal(await run(['decode'], new Uint8Array(0)), { code: 0, out: '', err: '' });
-  const junk = await run(['decode'], Buffer.from([0xc1, 0xff]));
+  assert.is((await decoded(encode({ request: 'web' }))).out, '{"request":"web"}\n');
+  assert.is((await decoded(Buffer.from(' {"id": "web"}'))).out, '{"id":"web"}\n');
+  assert.equal(await decoded(new Uint8Array(0)), { code: 0, out: '', err: '' });
+  const junk = await decoded(Buffer.from([0xc1, 0xff]));
   assert.is(junk.code, 1);
   assert.match(junk.err, /cellwright: the body is not readable MessagePack/);
 });
@@ -281,7 +264,7 @@ test('replay - in memory, the same seed writes the same file', async () => {
     for (const name of ['one.json', 'two.json', '-']) {
       const isFile = name !== '-';
       const args = ['--cells', '1', '--in-memory', '--fail-rate', '0.3', '--json', isFile ? join(dir, name) : name];
-      const { code, out, err } = await run(['replay', 'openb', '--nodes', nodes, '--pods', pods, ...args]);
+      const { code, out, err } = await runCommand('replay', 'openb', '--nodes', nodes, '--pods', pods, ...args);
       assert.is(code, 0, err);
       assert.match(isFile ? out : err, /every request is accounted for, and the final state is sound/);
       files.push(isFile ? await readFile(join(dir, name), 'utf8') : out);
@@ -307,7 +290,7 @@ test('replay - in memory, the same seed writes the same file', async () => {
 });
 
 test('demo - plays, sums up, tells the nats commands, and ends by itself', async () => {
-  const { code, out, err } = await run(['demo', '--cells', '2', '--hosts', '12', '--requests', '150', '--seed', '5']);
+  const { code, out, err } = await runCommand('demo', ...'--cells 2 --hosts 12 --requests 150 --seed 5'.split(' '));
   assert.is(code, 0, err);
   assert.match(out, /playing \d/);
   assert.match(out, /accounted for +\d+ active \+ \d+ deleted \+ \d+ failed of 150 requested/);

@@ -5,12 +5,10 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { everyPlacement } from '../../actors/routing.ts';
-import { fakeDriver } from '../../runtime/drivers/fake.ts';
 import { startNode } from '../../runtime/node.ts';
 import { seededRandom } from '../../runtime/random.ts';
-import { systemClock } from '../../runtime/system-clock.ts';
 import { auditorOf } from './auditing.ts';
-import { eventually, hostTree, inMemory, overNats, type System, type WithSystem } from './system.ts';
+import { eventually, inMemory, overNats, type System, unreliableDriver, type WithSystem } from './system.ts';
 
 const test = suite('groups, hammered end to end');
 
@@ -18,7 +16,6 @@ const HOSTS = { c1: ['h1', 'h2', 'h3'], c2: ['k1', 'k2', 'k3'] };
 const OTHER_SCHEDULERS = 3;
 const REQUESTS = 60;
 const MOST_INSTANCES = 7;
-const FAILING = [{ reason: 'no image', rate: 0.4, kind: 'failed' as const }];
 const GROUPS = [
   { name: 'close', policy: 'affinity' },
   { name: 'closer', policy: 'affinity' },
@@ -28,16 +25,6 @@ const GROUPS = [
   { name: 'near', policy: 'soft-affinity' },
   { name: 'loose', policy: 'soft-anti-affinity' },
 ] as const;
-
-const driver = ({ cell, host }: { cell: string; host: string }) =>
-  fakeDriver({
-    host: hostTree(host),
-    clock: systemClock(),
-    random: seededRandom(`${cell}/${host}`),
-    buildMs: { min: 1, max: 30 },
-    destroyMs: { min: 1, max: 5 },
-    failures: FAILING,
-  });
 
 interface Look {
   /** The hosts of each member of each group by its latest attempt, as `member host`. */
@@ -180,7 +167,7 @@ async function hammer(system: System, shards: number): Promise<void> {
 function declare(where: string, withSystem: WithSystem, placementShards: number): void {
   const conductor = { patience: { firstMs: 300, mostMs: 1_000 } };
   const scheduler = { filters: [{ name: 'instance-limit', most: MOST_INSTANCES }] };
-  const options = { hosts: HOSTS, driver, conductor, scheduler, placementShards };
+  const options = { hosts: HOSTS, driver: unreliableDriver, conductor, scheduler, placementShards };
   test(`groups hammered - ${where}, with ${placementShards} placement shards: no rule is broken, nothing is left behind`, () =>
     withSystem(options, (system) => withSchedulers(system, () => hammer(system, placementShards))));
 }

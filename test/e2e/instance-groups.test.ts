@@ -3,29 +3,14 @@
 
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { fakeDriver } from '../../runtime/drivers/fake.ts';
 import { startNode } from '../../runtime/node.ts';
-import { seededRandom } from '../../runtime/random.ts';
-import { systemClock } from '../../runtime/system-clock.ts';
-import { eventually, hostTree, inMemory, overNats, type System, type WithSystem } from './system.ts';
+import { eventually, inMemory, overNats, type System, unreliableDriver, type WithSystem } from './system.ts';
 
 const test = suite('instance groups, end to end');
 
 const SCHEDULERS = 4;
 const HOSTS = { c1: ['h1', 'h2', 'h3', 'h4', 'h5'], c2: ['k1', 'k2', 'k3', 'k4', 'k5'] };
 const SMALL = { VCPU: 1 };
-const FAILING = [{ reason: 'no image', rate: 0.4, kind: 'failed' as const }];
-
-/** A host that fails many builds, so that they are rescheduled. */
-const unreliable = ({ cell, host }: { cell: string; host: string }) =>
-  fakeDriver({
-    host: hostTree(host),
-    clock: systemClock(),
-    random: seededRandom(`${cell}/${host}`),
-    buildMs: { min: 1, max: 40 },
-    destroyMs: { min: 1, max: 5 },
-    failures: FAILING,
-  });
 
 interface Held {
   readonly consumer: string;
@@ -65,7 +50,7 @@ const isOf = (prefix: string) => (consumer: string) => consumer.startsWith(prefi
 
 function declare(where: string, withSystem: WithSystem): void {
   test(`instance groups - ${where}: parallel builds and reschedules put no two members on a host`, () =>
-    withSystem({ hosts: HOSTS, driver: unreliable, ...QUICK }, (system) =>
+    withSystem({ hosts: HOSTS, driver: unreliableDriver, ...QUICK }, (system) =>
       withSchedulers(system, async () => {
         const { client, failures } = system;
         const instanceGroup = { name: 'web', policy: 'anti-affinity' as const };

@@ -11,7 +11,7 @@ import { connectNats } from '../../runtime/bus/nats.ts';
 import { type Client, clientOf } from '../../runtime/client.ts';
 import { decode } from '../../runtime/codec.ts';
 import type { Driver } from '../../runtime/drivers/driver.ts';
-import { fakeDriver } from '../../runtime/drivers/fake.ts';
+import { type FakeFailure, fakeDriver } from '../../runtime/drivers/fake.ts';
 import type { ErrorBody } from '../../runtime/errors.ts';
 import { type Asking, asking } from '../../runtime/gateway/asking.ts';
 import { type Node, startNode } from '../../runtime/node.ts';
@@ -60,18 +60,21 @@ export const hostTree = (name: string) => ({
   inventories: { VCPU: { total: 8 }, MEMORY_MB: { total: 8_192 } },
 });
 
-/** A driver that builds in a few milliseconds, unless it is to take longer. */
-export function quickDriver(cell: string, host: string, buildMs = { min: 1, max: 5 }): Driver {
+/** A driver that builds in a few milliseconds, unless it is to take longer, and fails as it is told to. */
+export function quickDriver(
+  cell: string,
+  host: string,
+  buildMs = { min: 1, max: 5 },
+  failures: readonly FakeFailure[] = [],
+): Driver {
   const random = seededRandom(`${cell}/${host}`);
-  const range = { min: 1, max: 5 };
-  return fakeDriver({
-    host: hostTree(host),
-    clock: systemClock(),
-    random,
-    buildMs,
-    destroyMs: range,
-  });
+  const destroyMs = { min: 1, max: 5 };
+  return fakeDriver({ host: hostTree(host), clock: systemClock(), random, buildMs, destroyMs, failures });
 }
+
+/** One that fails many builds, so that they are rescheduled. */
+export const unreliableDriver = ({ cell, host }: { cell: string; host: string }): Driver =>
+  quickDriver(cell, host, { min: 1, max: 40 }, [{ reason: 'no image', rate: 0.4, kind: 'failed' }]);
 
 export const inMemory: WithSystem = async (options, run) => {
   const { maxPayloadBytes } = options;

@@ -10,7 +10,8 @@ import type { LeaseRecord, Leases, SeenLease } from '../../runtime/ownership/lea
 import { memoryLeases } from '../../runtime/ownership/memory.ts';
 import { subjectsOf } from '../../runtime/subjects.ts';
 import { systemClock } from '../../runtime/system-clock.ts';
-import { startTestServer, type TestServer } from '../support/nats-server.ts';
+import { withServer } from '../support/bus.ts';
+import { startTestServer } from '../support/nats-server.ts';
 import { freePort } from '../support/ports.ts';
 import { failureOf, until } from '../support/until.ts';
 
@@ -20,26 +21,8 @@ const subjects = subjectsOf('cw');
 
 const by = (owner: string | null): LeaseRecord => ({ v: 1, owner, holder: `${owner}-1`, ttlMs: 1_000 });
 
-async function onServer(run: (server: TestServer, connect: () => Promise<NatsBus>) => Promise<void>): Promise<void> {
-  const server = await startTestServer();
-  const buses: NatsBus[] = [];
-  try {
-    await run(server, async () => {
-      const bus = await connectNats({
-        servers: server.url,
-        name: 'leases',
-        reconnectWaitMs: 20,
-        reconnectJitterMs: 0,
-        onError() {},
-      });
-      buses.push(bus);
-      return bus;
-    });
-  } finally {
-    await Promise.all(buses.map((bus) => bus.close()));
-    await server.stop();
-  }
-}
+const onServer = (run: Parameters<typeof withServer>[1]) =>
+  withServer({ jetstream: true }, (server, connect) => run(server, () => connect({ onError() {} })));
 
 const onBucket = (bus: NatsBus): Leases => jetStreamLeases({ bus, clock: systemClock(), subjects, timeoutMs: 2_000 });
 

@@ -5,7 +5,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { memoryBus } from '../../runtime/bus/memory.ts';
 import { startNode, systemClock } from '../../runtime/index.ts';
-import { type Journal, type Journals, noSnapshots } from '../../runtime/journal/journal.ts';
+import { type Journal, type Journals, noJournal } from '../../runtime/journal/journal.ts';
 import { guardedJournal } from '../../runtime/journal/own-journal.ts';
 import { virtualClock } from '../../runtime/virtual-clock.ts';
 import { quickDriver } from '../e2e/system.ts';
@@ -15,13 +15,7 @@ const test = suite('own journal');
 
 type Append = Journal<number>['append'];
 
-const own = (more: Partial<Journal<never>>): Journal<never> => ({
-  open: async () => ({ snapshot: null, records: [] }),
-  append: (_records, done) => done(null),
-  ...noSnapshots,
-  close: async () => {},
-  ...more,
-});
+const own = (more: Partial<Journal<never>>): Journal<never> => ({ ...noJournal, ...more });
 
 /** What an owner is told of an entry. */
 async function toldOf(append: Append): Promise<(string | null)[]> {

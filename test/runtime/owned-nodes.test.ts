@@ -21,7 +21,7 @@ const test = suite('nodes that own');
 const logger = pino({ level: 'silent' });
 const OWNERS = ['placement', 'conductor', 'cell:c1'];
 
-function rig(options: { snapshotEvery?: number } = {}) {
+function rig({ vcpu = 8, ...options }: { snapshotEvery?: number; vcpu?: number } = {}) {
   const clock = virtualClock({ startMs: 1_700_000_000_000 });
   const server = memoryServer({ clock });
   const shared = {
@@ -32,9 +32,11 @@ function rig(options: { snapshotEvery?: number } = {}) {
   };
 
   const done = <T>(work: Promise<T>) => settled(clock, work);
+  const host = { name: 'h1', inventories: { VCPU: { total: vcpu } } };
 
   return {
     clock,
+    driver: () => fakeDriver({ host, clock, random: seededRandom('h1'), buildMs: { min: 1, max: 5 } }),
     done,
     journals: shared.journals,
     connect: () => server.connect(),
@@ -58,10 +60,8 @@ const statesOf = (node: Node) =>
   );
 
 test('nodes - a second one stands by, says who owns, and takes over when the first one stops', async () => {
-  const { start, client, done, clock } = rig();
+  const { start, client, done, clock, driver } = rig();
   const first = await start('first', OWNERS);
-  const host = { name: 'h1', inventories: { VCPU: { total: 8 } } };
-  const driver = () => fakeDriver({ host, clock, random: seededRandom('h1'), buildMs: { min: 1, max: 5 } });
   const rest = await start('rest', ['scheduler', 'compute:c1/h1'], { driver });
   const second = await start('second', OWNERS);
   assert.equal(statesOf(first), {
@@ -86,9 +86,7 @@ test('nodes - a second one stands by, says who owns, and takes over when the fir
 });
 
 test('nodes - the figures of an actor are what it counts itself, beside its turns and messages', async () => {
-  const { start, client, done, clock } = rig();
-  const host = { name: 'h1', inventories: { VCPU: { total: 8 } } };
-  const driver = () => fakeDriver({ host, clock, random: seededRandom('h1'), buildMs: { min: 1, max: 5 } });
+  const { start, client, done, clock, driver } = rig();
   const node = await start('all', [...OWNERS, 'scheduler', 'compute:c1/h1'], { driver });
   for (const id of ['one', 'two']) await done(client.build({ id, resources: { VCPU: 4 } }));
   await done(client.build({ id: 'three', resources: { VCPU: 4 }, wait: { forMs: 60_000 } }));
@@ -134,10 +132,8 @@ test('nodes - a second one takes over from one that died, when the lease is over
 });
 
 test('nodes - what was said to an owner that died with it is said to the next one as soon as it is up', async () => {
-  const { start, startMortal, client, done, clock } = rig();
+  const { start, startMortal, client, done, clock, driver } = rig();
   const rarely = { firstMs: 120_000, mostMs: 120_000 };
-  const host = { name: 'h1', inventories: { VCPU: { total: 8 } } };
-  const driver = () => fakeDriver({ host, clock, random: seededRandom('h1'), buildMs: { min: 1, max: 5 } });
   const { kill, node: first } = await startMortal('first', ['placement']);
   const others = ['scheduler', 'conductor', 'cell:c1', 'compute:c1/h1'];
   const settings = { scheduler: { patience: rarely }, conductor: { patience: rarely }, cell: { patience: rarely } };
@@ -164,9 +160,7 @@ test('nodes - without leases a second one is refused, as nothing could hand over
 });
 
 test('nodes - a compute that another one has replaced keeps no third one from the host', async () => {
-  const { connect, start, startMortal, client, done, clock } = rig();
-  const host = { name: 'h1', inventories: { VCPU: { total: 8 } } };
-  const driver = () => fakeDriver({ host, clock, random: seededRandom('h1'), buildMs: { min: 1, max: 5 } });
+  const { connect, start, startMortal, client, done, clock, driver } = rig();
   const roles = ['compute:c1/h1'];
   const stateOfHost = async () => (await done(client.hosts({ cell: 'c1' }))).hosts[0]?.state;
   const isSoon = async (state: string) => {
@@ -217,10 +211,8 @@ test('nodes - of several that start together, every shard has one owner and ever
 });
 
 test('nodes - owners in memory keep a snapshot and the records after it, not all records, and come back by both', async () => {
-  const { start, client, done, clock, journals } = rig({ snapshotEvery: 20 });
+  const { start, client, done, journals, driver } = rig({ snapshotEvery: 20, vcpu: 1_000 });
   const first = await start('first', OWNERS);
-  const host = { name: 'h1', inventories: { VCPU: { total: 1_000 } } };
-  const driver = () => fakeDriver({ host, clock, random: seededRandom('h1'), buildMs: { min: 1, max: 5 } });
   const rest = await start('rest', ['scheduler', 'compute:c1/h1'], { driver });
   const shown = async () =>
     (await done(client.list({}))).instances.map(({ instance, state }) => `${instance} ${state}`).sort();
@@ -247,15 +239,13 @@ test('nodes - owners in memory keep a snapshot and the records after it, not all
 });
 
 test('nodes - leases of the caller that do not answer for a while hold a node up no longer, and it can be stopped', async () => {
-  const { start, client, done, clock } = rig();
+  const { start, client, done, clock, driver } = rig();
   const own = memoryLeases({ clock });
   let isAway = false;
   const leases = {
     ...own,
     write: (...said: Parameters<typeof own.write>) => (isAway ? new Promise<never>(() => {}) : own.write(...said)),
   };
-  const host = { name: 'h1', inventories: { VCPU: { total: 8 } } };
-  const driver = () => fakeDriver({ host, clock, random: seededRandom('h1'), buildMs: { min: 1, max: 5 } });
   const node = await start('only', [...OWNERS, 'scheduler', 'compute:c1/h1'], { driver, leases, logger });
   isAway = true;
   await done(sleep(clock, 5_000));
