@@ -208,22 +208,26 @@ test('admission - what comes one after the other is put one after the other, and
   }
 });
 
-test('admission - nor where requests set out together, at a beat', async () => {
+/** What is asked about `web` when that sets out together with others, at a beat of many requests. */
+async function askedAtBeat(bringTwo: (bring: ReturnType<typeof gateway>['bring']) => void): Promise<string[]> {
   const { clock, asked, bring } = gateway({ isInMemory: false });
   for (let beat = 0; beat < 3; beat += 1) {
     clock.after(beat * 10 + 1, () => {
       for (let one = 0; one < 20; one += 1) bring('build', 'other', { ...WEB, id: `o${beat}x${one}` });
-      if (beat < 2) return;
-      bring('delete', 'delete', { id: 'web' });
-      bring('build', 'build', WEB);
+      if (beat === 2) bringTwo(bring);
     });
   }
   const ofWeb = () => asked.filter(({ question }) => (question.instance ?? question.request) === 'web');
   await clock.runAsync(() => ofWeb().length === 2);
-  assert.equal(
-    ofWeb().map(({ question: { type } }) => type),
-    ['delete', 'build'],
-  );
+  return ofWeb().map(({ question: { type } }) => type);
+}
+
+test('admission - nor where requests set out together, at a beat', async () => {
+  const asked = await askedAtBeat((bring) => {
+    bring('delete', 'delete', { id: 'web' });
+    bring('build', 'build', WEB);
+  });
+  assert.equal(asked, ['delete', 'build']);
 });
 
 test('admission - what is built after a deletion is no copy of what was built before it', async () => {
@@ -274,21 +278,11 @@ test('admission - who asks how a build is that waits in line is answered after i
 });
 
 test('admission - and of one that waits for others to set out with, after it too', async () => {
-  const { clock, asked, bring } = gateway({ isInMemory: false });
-  for (let beat = 0; beat < 3; beat += 1) {
-    clock.after(beat * 10 + 1, () => {
-      for (let one = 0; one < 20; one += 1) bring('build', 'other', { ...WEB, id: `o${beat}x${one}` });
-      if (beat < 2) return;
-      bring('build', 'build', WEB);
-      bring('show', 'show', { id: 'web' });
-    });
-  }
-  const ofWeb = () => asked.filter(({ question }) => (question.instance ?? question.request) === 'web');
-  await clock.runAsync(() => ofWeb().length === 2);
-  assert.equal(
-    ofWeb().map(({ question: { type } }) => type),
-    ['build', 'show'],
-  );
+  const asked = await askedAtBeat((bring) => {
+    bring('build', 'build', WEB);
+    bring('show', 'show', { id: 'web' });
+  });
+  assert.equal(asked, ['build', 'show']);
 });
 
 test('admission - nor does it wait for a build and then for its turn, while ever more come and the shard does not answer', async () => {
