@@ -16,7 +16,7 @@ export type Outcome =
   | { state: 'destroyed' };
 
 /** What came of an attempt, and when. */
-export interface Ended {
+interface Ended {
   readonly outcome: Outcome;
   readonly at: SteadyTime;
   /** How often its driver was told to build it and has not come back yet: it may still say that it is built. */

@@ -42,7 +42,7 @@ export interface Entry {
 }
 
 /** When a request ends that has no host by then. */
-export interface Ends {
+interface Ends {
   /** Unless it waits: of one that may wait, while it has heard of no scheduler. */
   readonly unheard: SteadyTime;
   /** When it waits for a host; absent of one that may not. */

@@ -6,7 +6,7 @@ import type { Msg } from 'nats';
 import type { NatsBus } from '../bus/nats.ts';
 import type { Clock, Timer } from '../clock.ts';
 
-export interface PulledEntry {
+interface PulledEntry {
   readonly data: Uint8Array;
   /** Its number in the stream. */
   readonly seq: number;

@@ -6,7 +6,7 @@ import type { Random } from '../../runtime/random.ts';
 import type { TestServer } from '../support/nats-server.ts';
 import type { Member } from './processes.ts';
 
-export type Blow = 'kill' | 'pause' | 'kill-server' | 'restart-server';
+type Blow = 'kill' | 'pause' | 'kill-server' | 'restart-server';
 
 export interface Struck {
   readonly blow: Blow;
