@@ -19,7 +19,6 @@ import { aggregatesOf } from '../../runtime/aggregates.ts';
 import { lineOf, setWords } from '../../runtime/cli/perform-host.ts';
 import { CellwrightError } from '../../runtime/errors.ts';
 import { adviceOnBuild, alternatesUntried } from '../../runtime/gateway/advice-on-builds.ts';
-import type { Asking } from '../../runtime/gateway/asking.ts';
 import { refusedWords, wordsOfExplanation } from '../../runtime/gateway/explanation-words.ts';
 import { placingOf } from '../../runtime/gateway/placing.ts';
 import { fitWords, whyNotWords } from '../../runtime/gateway/question-words.ts';
@@ -27,6 +26,12 @@ import { questioningOf } from '../../runtime/gateway/questioning.ts';
 import { failureOf } from '../support/until.ts';
 
 const test = suite('explanations in words');
+
+/** Answers why-not where that is known of an instance, and schedulers answer so. */
+const whyNotOf = (told: object, ask: (...asked: never[]) => unknown) => {
+  const known = async () => ({ decision: null, spec: undefined, where: undefined, ...told });
+  return questioningOf({ asking: { ask }, known, aggregates: aggregatesOf(undefined) } as never).whyNot;
+};
 
 const weighing = (cell: string, weight: number) => ({ cell, host: 'h1', weight, parts: { 'free-share': weight } });
 const view = { instance: 'web', request: 'web', state: 'active', cell: 'c1', host: 'h1' };
@@ -179,9 +184,8 @@ test('words - of an attempt that may run on a host it is said there, and that it
   const refusal = { code: 'exceeds-capacity', about: 'VCPU', message: '2 VCPU too few' };
   const answered = async (view: object, cell: string, more: object = {}) => {
     const standing = { cell, host: 'h1', hosts: 1, fits: 0, refusal };
-    const asking = { ask: async () => ({ standing }) } as unknown as Asking;
-    const known = async () => ({ view, decision: null, spec: { ...spec, ...more }, where: undefined });
-    const { whyNot } = questioningOf({ asking, known, aggregates: aggregatesOf(undefined) } as never);
+    const ask = async () => ({ standing });
+    const whyNot = whyNotOf({ view, spec: { ...spec, ...more } }, ask);
     return whyNot({ id: 'web', host: 'h1', cell });
   };
   const { there, mayRun, words } = await answered(failed, 'c1');
@@ -240,9 +244,8 @@ test('words - of an alternate of a build that was aborted it is said why it was 
   const decision = { ...kept, ...more, chosen: { cell: 'c1', host: 'h1' } };
   const thenOf = async (code: string) => {
     const failed = { instance: 'web', request: 'web', state: 'failed', cell: 'c1', failure: { code, message: 'no' } };
-    const known = async () => ({ view: failed, decision, spec: undefined, where: undefined });
     const ask = () => Promise.reject(new CellwrightError('not-found', 'gone'));
-    const { whyNot } = questioningOf({ asking: { ask }, known, aggregates: aggregatesOf(undefined) } as never);
+    const whyNot = whyNotOf({ view: failed, decision }, ask);
     return (await whyNot({ id: 'web', host: 'c1/h2' })).words.find((line) => line.startsWith('then: '));
   };
   const alternate = 'then: it was an alternate, to be tried should the build fail';
@@ -285,10 +288,9 @@ test('words - of hosts that a record names in its advice, as the home of a group
   };
   const decision = { ...none, at: 0, scheduler: 's', hosts: 9, fits: 0, refused: [], advice, groupHeld, room, onNamed };
   const view = { instance: 'web', request: 'web', state: 'failed' };
-  const known = async () => ({ view, decision, spec: undefined, where: undefined });
   // Nobody knows these hosts any more: they are where the record has them.
   const ask = () => Promise.reject(new CellwrightError('not-found', 'no such host'));
-  const { whyNot } = questioningOf({ asking: { ask }, known, aggregates: aggregatesOf(undefined) } as never);
+  const whyNot = whyNotOf({ view, decision }, ask);
   const thenOf = async (host: string) => {
     const { cell, words } = await whyNot({ id: 'web', host });
     return `${cell} ${words.find((line) => line.startsWith('then: '))}`;
@@ -316,18 +318,12 @@ test('words - of hosts that a record names in its advice, as the home of a group
 });
 
 test('words - of a deleted instance the cell must be named as well, where there are hosts of one name in several', async () => {
-  const known = async () => ({
-    view: { instance: 'web', request: 'web', state: 'deleted', cell: 'c1', host: 'h1' },
-    decision: null,
-    spec: undefined,
-    where: undefined,
-  });
   const whyNotBut = (code: 'ambiguous' | 'no-owner', host: { host: string; cell?: string }) => {
     const ask = () => Promise.reject(new CellwrightError(code, 'told', { retryable: code === 'no-owner' }));
-    return questioningOf({ asking: { ask }, known, aggregates: aggregatesOf(undefined) } as never).whyNot({
-      id: 'web',
-      ...host,
-    });
+    return whyNotOf(
+      { view: { instance: 'web', request: 'web', state: 'deleted', cell: 'c1', host: 'h1' } },
+      ask,
+    )({ id: 'web', ...host });
   };
   const refused = await whyNotBut('ambiguous', { host: 'h1' }).catch((error: CellwrightError) => error);
   assert.is(refused instanceof CellwrightError && refused.code, 'ambiguous');
@@ -349,13 +345,7 @@ test('words - a host on record is gone only where its cell was heard of and has 
       const told = { field: isAlone ? 'host' : field, retryable: code === 'no-owner' };
       return Promise.reject(new CellwrightError(code, 'told', told));
     };
-    const known = async () => ({
-      view: { ...view, attempts },
-      decision: null,
-      spec: isKnown ? spec : undefined,
-      where: undefined,
-    });
-    const { whyNot } = questioningOf({ asking: { ask }, known, aggregates: aggregatesOf(undefined) } as never);
+    const whyNot = whyNotOf({ view: { ...view, attempts }, spec: isKnown ? spec : undefined }, ask);
     return whyNot({ id: 'web', host }).then(
       ({ hostGone }) => [hostGone, ...cells],
       (error: CellwrightError) => [error.code, error.field, ...cells],
@@ -407,14 +397,11 @@ test('words - of hosts of one name in several cells it is said what the record h
   const attempts = [{ attempt: 1, host: 'h3', outcome: 'build-failed', reason: 'no image', mayRun: true }];
   const thenOf = async (named: string, chosen: object | undefined, at: object = { host: 'h1' }) => {
     const [cell = '', host = ''] = named.split('/');
-    const asking = { ask: async () => ({ standing: { cell, host, hosts: 9, fits: 9 } }) } as unknown as Asking;
-    const known = async () => ({
-      view: { ...view, attempts, ...at },
-      decision: { ...decision, ...present({ chosen }) },
-      spec: undefined,
-      where: undefined,
-    });
-    const { whyNot } = questioningOf({ asking, known, aggregates: aggregatesOf(undefined) } as never);
+    const ask = async () => ({ standing: { cell, host, hosts: 9, fits: 9 } });
+    const whyNot = whyNotOf(
+      { view: { ...view, attempts, ...at }, decision: { ...decision, ...present({ chosen }) } },
+      ask,
+    );
     return whyNot({ id: 'web', host: named });
   };
   const chosen = { cell: 'c1', host: 'h1' };
@@ -455,10 +442,9 @@ test('words - the rule of a soft group tells why another was chosen only where i
     chosen: { cell: 'c1', host: 'h2' },
   };
   const membersOn = async (host: string, policy: string, members: readonly number[], more: object = {}) => {
-    const asking = { ask: async () => ({ standing: { cell: 'c1', host, hosts: 3, fits: 3 } }) } as unknown as Asking;
+    const ask = async () => ({ standing: { cell: 'c1', host, hosts: 3, fits: 3 } });
     const decision = { ...none, ...taken, weights, group: { policy, members }, ...more };
-    const known = async () => ({ view: { ...view, host: 'h2' }, decision, spec: undefined, where: undefined });
-    const { whyNot } = questioningOf({ asking, known, aggregates: aggregatesOf(undefined) } as never);
+    const whyNot = whyNotOf({ view: { ...view, host: 'h2' }, decision }, ask);
     const { then } = await whyNot({ id: 'web', host });
     return [then?.members, then?.chosenMembers, then?.message];
   };
@@ -642,10 +628,9 @@ test('words - of an alternate whose claim was refused, or that was passed over, 
     'attempt 3 on c1/h3: it could not be claimed as an alternate',
     'attempt 4 on c1/h4: it was passed over, to be tried after all others: the host is set aside',
   ]);
-  const asking = { ask: async () => ({ standing: { cell: 'c1' } }) } as unknown as Asking;
+  const ask = async () => ({ standing: { cell: 'c1' } });
   const decision = { alternates: ['h2'], refused: [], refusedClaims: [], weights: [], claimsRefused: 0, advice: [] };
-  const known = async () => ({ view: failed, decision, spec: undefined, where: undefined });
-  const { whyNot } = questioningOf({ asking, known, aggregates: aggregatesOf(undefined) } as never);
+  const whyNot = whyNotOf({ view: failed, decision }, ask);
   const { then, words } = await whyNot({ id: 'web', host: 'h2' });
   assert.equal(then, { verdict: 'failed', code: 'claim-refused', message: '2 VCPU too few' });
   assert.is(words[1], 'then: it could not be claimed as an alternate: 2 VCPU too few');
@@ -1034,16 +1019,10 @@ test('words - of a host whose placement shard is silent it is said that this is 
     const weighed = weights.find((weight) => weight.host === host) as (typeof weights)[0];
     const told = { ...weighed, ...(silentShard === undefined ? {} : { silentShard }) };
     const ask = async () => ({ standing: { ...standing, cell: weighed.cell, host, weighing: told } });
-    const known = async () => ({
-      view: { ...view, host: 'h3' },
-      decision: one,
-      spec: { groups: [], groupPolicy: 'none' },
-      where: undefined,
-    });
-    return questioningOf({ asking: { ask }, known, aggregates: aggregatesOf(undefined) } as never).whyNot({
-      id: 'web',
-      host,
-    });
+    return whyNotOf(
+      { view: { ...view, host: 'h3' }, decision: one, spec: { groups: [], groupPolicy: 'none' } },
+      ask,
+    )({ id: 'web', host });
   };
   const { words } = await askAbout(decision, 'h1', 2);
   assert.is(
@@ -1067,9 +1046,9 @@ test('words - where hosts were hard to tell and no other fits, it is not said th
   const hard = { code: 'hard-to-tell', hosts: 1 };
   const full = { code: 'exceeds-capacity', about: 'VCPU', hosts: 2 };
   const fitOf = (count: number, fitted: { fits: number; times: number; partly?: true; refused: object[] }) => {
-    const asking = { ask: async () => ({ ...told, ...fitted }) } as unknown as Asking;
+    const ask = async () => ({ ...told, ...fitted });
     return questioningOf({
-      asking,
+      asking: { ask },
       known: () => assert.unreachable(),
       aggregates: aggregatesOf(undefined),
     } as never).fit({
@@ -1109,11 +1088,10 @@ test('words - of the nearest host it is said where more stands in its way than w
     fitWords({ ...told, refused })[1],
     '  2 exceeds-capacity VCPU; nearest c1/h1, short by 2, and more stands in its way',
   );
-  const asking = { ask: () => Promise.reject(new CellwrightError('not-found', 'gone')) } as unknown as Asking;
+  const ask = () => Promise.reject(new CellwrightError('not-found', 'gone'));
   const decision = { ...told, alternates: [], refused, refusedClaims: [], weights: [], claimsRefused: 0 };
   const failed = { instance: 'web', request: 'web', state: 'failed' };
-  const known = async () => ({ view: failed, decision, spec: undefined, where: undefined });
-  const { whyNot } = questioningOf({ asking, known, aggregates: aggregatesOf(undefined) } as never);
+  const whyNot = whyNotOf({ view: failed, decision }, ask);
   const { then, words } = await whyNot({ id: 'web', host: 'h1' });
   const { code, about, short, lacksMore } = then ?? {};
   assert.equal([code, about, short, lacksMore], ['exceeds-capacity', 'VCPU', 2, true]);
@@ -1315,10 +1293,9 @@ test('words - where a soft rule of its group came before weights, it is said, an
     '  c1/h2 0.75 = free-share 0.75; 1 member of its group there',
     '  c1/h3 0.5 = free-share 0.5; no member of its group there',
   ]);
-  const asking = { ask: () => Promise.reject(new CellwrightError('not-found', 'gone')) } as unknown as Asking;
+  const ask = () => Promise.reject(new CellwrightError('not-found', 'gone'));
   const thenOf = async (decision: Decision, host: string) => {
-    const known = async () => ({ view, decision, spec: undefined, where: undefined });
-    const { whyNot } = questioningOf({ asking, known, aggregates: aggregatesOf(undefined) } as never);
+    const whyNot = whyNotOf({ view, decision }, ask);
     return (await whyNot({ id: 'web', host })).words[1];
   };
   assert.is(
@@ -1375,10 +1352,8 @@ test('words - while its cell is silent, it is not said that an instance is not o
     claimsRefused: 0,
   };
   const decision = { ...none, at: 0, scheduler: 's', hosts: 2, fits: 2, advice: [], narrowedBy: [], chosen };
-  const known = async () => ({ view: silent, decision, spec: undefined, where: undefined });
   const ask = async (_: string, { cell = 'c2' }: { cell?: string }) => ({ standing: { cell } });
-  const asking = { ask } as unknown as Asking;
-  const { whyNot } = questioningOf({ asking, known, aggregates: aggregatesOf(undefined) } as never);
+  const whyNot = whyNotOf({ view: silent, decision }, ask);
   const big = await whyNot({ id: 'web', host: 'big' });
   assert.equal([big.there, big.then, big.now], [null, { verdict: 'chosen' }, null]);
   const unknown = (place: string) => `it is not known whether 'web' is on ${place}: ${silent.failure.message}`;
@@ -1397,7 +1372,7 @@ test('words - while its cell is silent, it is not said that an instance is not o
 
 test('words - a host that nobody knows any more is in the cell in which the record has it', async () => {
   const gone = new CellwrightError('not-found', "no host 'h2' is known", { field: 'host' });
-  const asking = { ask: () => Promise.reject(gone) } as unknown as Asking;
+  const ask = () => Promise.reject(gone);
   const weights = [weighing('c1', 2), { ...weighing('c3', 1), host: 'h2' }];
   const decision = {
     alternates: [],
@@ -1408,8 +1383,7 @@ test('words - a host that nobody knows any more is in the cell in which the reco
     claimsRefused: 0,
     advice: [],
   };
-  const known = async () => ({ view: { ...view, state: 'deleted' }, decision, spec: undefined, where: undefined });
-  const { whyNot } = questioningOf({ asking, known, aggregates: aggregatesOf(undefined) } as never);
+  const whyNot = whyNotOf({ view: { ...view, state: 'deleted' }, decision }, ask);
   const { cell, then } = await whyNot({ id: 'web', host: 'h2' });
   assert.equal([cell, then?.verdict], ['c3', 'runner-up']);
   assert.is(await failureOf(() => whyNot({ id: 'web', host: 'h3' })), gone);
