@@ -45,12 +45,12 @@ const member = (id: string, policy: InstanceGroup['policy']): Partial<RequestSpe
 });
 
 /** A host with room for thousands; each fourth has devices, each second a trait. */
-function treeOf(position: number, { zones, traits }: Record<'zones' | 'traits', number>, total = 10_000): ProviderSpec[] {
+function treeOf(position: number, counts: Record<'zones' | 'traits', number>, total = 10_000): ProviderSpec[] {
   const root = providerOf(`p-h${position}`, {
     name: `h${position}`,
     inventories: { VCPU: inventoryOf({ total, max_unit: TOO_MUCH }) },
-    traits: [`CUSTOM_T${position % traits}`, ...(position % 2 === 0 ? ['CUSTOM_EVEN'] : [])],
-    aggregates: [`zone-${position % zones}`],
+    traits: [`CUSTOM_T${position % counts.traits}`, ...(position % 2 === 0 ? ['CUSTOM_EVEN'] : [])],
+    aggregates: [`zone-${position % counts.zones}`],
   });
   const device = (of: number) =>
     providerOf(`${root.id}-gpu-${of}`, {
