@@ -3,7 +3,8 @@
 
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, Server, type Socket } from 'node:net';
+import { setImmediate } from 'node:timers/promises';
 import { createAdaptorServer, type ServerType } from '@hono/node-server';
 import { type Context, Hono } from 'hono';
 import { CellwrightError, messageOf } from '../errors.ts';
@@ -59,11 +60,7 @@ interface Exchange {
 /** @throws CellwrightError `cannot-listen`. */
 export async function listen(options: ServerOptions): Promise<Listening> {
   const server = createAdaptorServer({ fetch: appOf(options).fetch });
-  const unanswered = new Set<ServerResponse>();
-  server.prependListener('request', (_request: IncomingMessage, response: ServerResponse) => {
-    unanswered.add(response);
-    response.once('close', () => unanswered.delete(response));
-  });
+  const connections = new Connections(server);
   await new Promise<void>((resolve, reject) => {
     server.once('error', (error) => {
       const message = `cannot listen on ${options.host}:${options.port}: ${messageOf(error)}`;
@@ -75,19 +72,64 @@ export async function listen(options: ServerOptions): Promise<Listening> {
   const host = options.host.includes(':') ? `[${options.host}]` : options.host;
   return {
     url: `http://${host}:${port}`,
-    close: () => closeServer(server, unanswered),
+    close: () => connections.close(),
     cutOff() {
       if ('closeAllConnections' in server) server.closeAllConnections();
     },
   };
 }
 
-function closeServer(server: ServerType, unanswered: Iterable<ServerResponse>): Promise<void> {
-  // Connections on which nothing is asked are closed; others once that is answered.
-  for (const response of unanswered) if (!response.headersSent) response.setHeader('connection', 'close');
-  return new Promise((resolve) => {
-    server.close(() => resolve());
-  });
+/**
+ * The connections of a server, and what is not answered yet on each. When it closes, the server itself would close those on
+ * which an answer is still being sent, and those on which nothing was asked ever only in the end.
+ */
+class Connections {
+  readonly #server: ServerType;
+  readonly #unanswered = new Map<Socket, Set<ServerResponse>>();
+  #isClosing = false;
+
+  constructor(server: ServerType) {
+    this.#server = server;
+    server.on('connection', (socket: Socket) => {
+      this.#unanswered.set(socket, new Set());
+      socket.once('close', () => this.#unanswered.delete(socket));
+    });
+    server.prependListener('request', ({ socket }: IncomingMessage, response: ServerResponse) => {
+      const unanswered = this.#unanswered.get(socket);
+      if (unanswered === undefined) return;
+      unanswered.add(response);
+      if (this.#isClosing) tellLast(unanswered);
+      response.once('close', () => {
+        unanswered.delete(response);
+        if (this.#isClosing && unanswered.size === 0) socket.destroySoon();
+      });
+    });
+  }
+
+  /** Resolves when all is answered. */
+  async close(): Promise<void> {
+    this.#isClosing = true;
+    for (const unanswered of this.#unanswered.values()) tellLast(unanswered);
+    const closed = new Promise<void>((resolve) => {
+      Server.prototype.close.call(this.#server, () => resolve());
+    });
+    // What has come by now is read first.
+    await setImmediate();
+    for (const [socket, unanswered] of this.#unanswered) if (unanswered.size === 0) socket.destroy();
+    await closed;
+    // Now that there are no connections it only ends what looks after them.
+    this.#server.close();
+  }
+}
+
+/** The last answer on a connection says that no more is taken there: what is asked after that is not answered. */
+function tellLast(unanswered: ReadonlySet<ServerResponse>): void {
+  const last = [...unanswered].at(-1);
+  for (const response of unanswered) {
+    if (response.headersSent) continue;
+    if (response === last) response.setHeader('connection', 'close');
+    else response.removeHeader('connection');
+  }
 }
 
 function appOf(options: ServerOptions): Hono {

@@ -3,14 +3,15 @@
 
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { type ClientRequest, type IncomingMessage, request } from 'node:http';
+import { type ClientRequest, get, type IncomingMessage, request } from 'node:http';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pino from 'pino';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { tokensFrom } from '../../runtime/placement-api/tokens.ts';
+import { listen } from '../../runtime/placement-api/server.ts';
+import { developmentTokens, tokensFrom } from '../../runtime/placement-api/tokens.ts';
 import { startTestServer } from '../support/nats-server.ts';
 import { type Api, errorIn, id, placementApi } from './support.ts';
 
@@ -286,6 +287,50 @@ test('what was asked before it stops is answered, and nobody is asked to wait fo
   change.end('{"name":"CUSTOM_LATE"}');
   assert.equal(await told, [201, '']);
   await closed;
+});
+
+test('of what was asked on one connection before it stops all is answered', async () => {
+  const api = await placementApi();
+  const { hostname, port } = new URL(api.url);
+  const socket = connect(Number(port), hostname);
+  const body = '{"name":"CUSTOM_LATE"}';
+  const headers = ['x-auth-token: admin', 'openstack-api-version: placement 1.39', 'content-type: application/json'];
+  const length = [`content-length: ${body.length}`, 'expect: 100-continue'];
+  socket.write(['POST /resource_classes HTTP/1.1', 'host: api', ...headers, ...length, '', ''].join('\r\n'));
+  await once(socket, 'data');
+  const closed = api.close();
+  const next = 'GET / HTTP/1.1\r\nhost: api\r\n\r\n';
+  socket.write(`${body}${next}${next}`);
+  const answers = Buffer.concat(await socket.toArray()).toString();
+  assert.equal(answers.match(/HTTP\/1.1 \d+/g), ['HTTP/1.1 201', 'HTTP/1.1 200', 'HTTP/1.1 200']);
+  assert.is(answers.match(/^connection: close/gim)?.length, 1);
+  await closed;
+});
+
+test('an answer that is still being sent when it stops is sent to its end', async () => {
+  const traits = Array.from({ length: 200_000 }, (_, n) => `CUSTOM_${'T'.repeat(100)}_${n}`);
+  const authority = { ask: async () => ({ ok: { traits, associated: [] } }), stop() {} };
+  const authenticate = developmentTokens;
+  const options = { host: '127.0.0.1', port: 0, authority, authenticate, allowedOrigins: [], now: () => 0 };
+  const server = await listen({ ...options, onError: assert.unreachable });
+  const headers = { 'x-auth-token': 'admin', 'openstack-api-version': 'placement 1.39' };
+  const [response] = (await once(get(`${server.url}/traits`, { headers }), 'response')) as [IncomingMessage];
+  const closed = server.close();
+  let bytes = 0;
+  for await (const chunk of response) bytes += chunk.length;
+  assert.is(bytes, JSON.stringify({ traits }).length);
+  await closed;
+});
+
+test('connections on which nothing is asked do not put off its end', async () => {
+  const api = await placementApi();
+  const { hostname, port } = new URL(api.url);
+  const spare = connect(Number(port), hostname);
+  await once(spare, 'connect');
+  await api.ask('GET /traits');
+  const at = performance.now();
+  await Promise.all([api.close(), once(spare, 'close')]);
+  assert.ok(performance.now() - at < 1_500);
 });
 
 test('what placement does not answer before it stops is refused, and who asked is told', async () => {
