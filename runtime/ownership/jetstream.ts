@@ -69,7 +69,7 @@ export function jetStreamLeases(options: JetStreamLeasesOptions): Leases {
   }
 
   /** Runs with the bucket; one that is missing is made next time. */
-  async function using<T>(work: (bucket: KV) => Promise<T>): Promise<T> {
+  async function using<T>(work: (bucket: KV, forget: () => void) => Promise<T>): Promise<T> {
     const forget = () => {
       if (opened === mine) opened = undefined;
     };
@@ -78,7 +78,7 @@ export function jetStreamLeases(options: JetStreamLeasesOptions): Leases {
     mine.catch(forget);
     const bucket = await mine;
     try {
-      return await work(bucket);
+      return await work(bucket, forget);
     } catch (error) {
       // One that was unfit may have been mended.
       if (isMissing(error) || (error as { code?: string }).code === UNFIT) forget();
@@ -87,7 +87,12 @@ export function jetStreamLeases(options: JetStreamLeasesOptions): Leases {
   }
 
   const read = (address: Address) =>
-    using(async (bucket) => seenOf(await bucket.get(subjects.leaseKey(address)), address));
+    using(async (bucket, forget) => {
+      const stored = await bucket.get(subjects.leaseKey(address));
+      // One that is gone may have been dropped, by a bucket that was edited since it was looked at.
+      if (stored === null) forget();
+      return seenOf(stored, address);
+    });
 
   /** @throws MalformedError that names the record, when it is none that this program reads. */
   function seenOf(stored: KvEntry | null, address: Address): SeenLease {

@@ -10,6 +10,7 @@ import type { LeaseRecord, Leases, SeenLease } from '../../runtime/ownership/lea
 import { memoryLeases } from '../../runtime/ownership/memory.ts';
 import { subjectsOf } from '../../runtime/subjects.ts';
 import { systemClock } from '../../runtime/system-clock.ts';
+import { eventually } from '../e2e/system.ts';
 import { withServer } from '../support/bus.ts';
 import { startTestServer } from '../support/nats-server.ts';
 import { freePort } from '../support/ports.ts';
@@ -153,6 +154,19 @@ test('leases in a bucket - one that drops a lease while its owner goes by it tak
     const { config } = await manager.streams.info(`KV_${subjects.leases}`);
     await manager.streams.update(config.name, { ...config, max_age: ttl * 1_000_000 });
     assert.ok((await leases.write(ADDRESS, by('a'), 0)) !== null);
+  }));
+
+test('leases in a bucket - one that is edited so that it drops a lease takes none from an owner who finds it gone', () =>
+  onServer(async (_, connect) => {
+    const bus = await connect();
+    const leases = onBucket(bus);
+    await leases.write(ADDRESS, by('a'), 0);
+    const manager = await bus.connection.jetstreamManager();
+    const { config } = await manager.streams.info(`KV_${subjects.leases}`);
+    const shortNs = 200 * 1_000_000;
+    await manager.streams.update(config.name, { ...config, max_age: shortNs, duplicate_window: shortNs });
+    await eventually('it is gone', async () => (await leases.read(ADDRESS)).record === null);
+    assert.is((await failureOf(() => leases.write(ADDRESS, by('a'), 0))).code, 'leases-unfit');
   }));
 
 test('leases in a bucket - they outlive the server, and a watch goes on when it is back', () =>
