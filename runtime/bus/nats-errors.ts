@@ -173,6 +173,8 @@ export function isPermissionViolation(error: unknown): boolean {
 /** What the client makes up anew for each inbox and consumer, with what may follow in the end; else alone. */
 const MADE_UP_LAST = /^(?!\$SRV\.)(.*)\.[0-9A-Z]{22}(?:\.[^.]+)?$/;
 const MADE_UP = /\.[0-9A-Z]{22}(?=\.)/;
+/** The same of inboxes of all clients: those of other languages have small letters, too, and any of them has two parts. */
+const ANY_INBOX = /^_INBOX\.[0-9A-Za-z]{22}(?:\..*)?$/;
 
 /**
  * It names what would have to be allowed, which is the same each time.
@@ -180,7 +182,7 @@ const MADE_UP = /\.[0-9A-Z]{22}(?=\.)/;
  */
 export function permissionError(operation: string, subject: string): CellwrightError {
   const verb = operation === 'publish' ? 'publish to' : 'subscribe to';
-  const what = subject.replace(MADE_UP_LAST, '$1.>').replace(MADE_UP, '.*');
+  const what = subject.replace(ANY_INBOX, '_INBOX.>').replace(MADE_UP_LAST, '$1.>').replace(MADE_UP, '.*');
   return new CellwrightError('permission-denied', `the server does not allow this user to ${verb} '${what}'`);
 }
 

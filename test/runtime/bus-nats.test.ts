@@ -757,6 +757,23 @@ test('bus NATS - of inboxes and consumers, whose names are new each time, it is 
   });
 });
 
+test('bus NATS - that answers are forbidden is reported once, whatever client asks', async () => {
+  await withServer({ config: USERS.replaceAll(', "_INBOX.>"', '') }, async (_, connect) => {
+    const errors: string[] = [];
+    const onError = (error: unknown) => errors.push((error as Error).message.replace(/^.* this user to /, ''));
+    const bus = await connect({ user: 'cell', pass: 'secret', onError });
+    const ofGo = 'aJ7sFZDVaXj3Ge3oVo9bQ';
+    for (let n = 0; n < 10; n += 1) {
+      bus.publish(`_INBOX.${ofGo}${n}`, EMPTY);
+      bus.publish(`_INBOX.${ofGo}${n}.pRx0Bq${n}`, EMPTY);
+      bus.publish(`${bus.inbox()}.${bus.inbox().slice('_INBOX.'.length)}`, EMPTY);
+    }
+    await bus.flush();
+    await settledWithin(bus);
+    assert.equal(errors, ["publish to '_INBOX.>'"]);
+  });
+});
+
 test('bus NATS - why a server takes no more connections or subscriptions is told in its own words', async () => {
   await withServer({ config: 'max_connections: 1' }, async (server, connect) => {
     await connect({});
