@@ -76,7 +76,8 @@ function leaving(state: PlacementState, { id, generations }: Required<PartConten
     const message = `something is held on provider '${busy}', which keeps it with its placement shard`;
     return refused('other-shard', message, { provider: busy });
   }
-  const told = ids.find((one) => state.providers.get(one)?.told !== null);
+  const isTold = ({ told, wasTold }: Provider) => told !== null || wasTold;
+  const told = ids.find((one) => isTold(state.providers.get(one) as Provider));
   if (told !== undefined) {
     const message = `a compute tells of provider '${told}', which keeps it with its placement shard`;
     return refused('other-shard', message, { provider: told });

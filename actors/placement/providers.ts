@@ -16,6 +16,8 @@ export interface Provider {
   readonly spec: ProviderSpec;
   /** As its compute told it last, of which callers of the Placement API may have changed some; null: none has told it. */
   told: ProviderSpec | null;
+  /** The compute of another tree tells of it: a caller has moved it from there. */
+  wasTold: boolean;
   readonly root: string;
   readonly stocks: ReadonlyMap<string, Stock>;
   readonly traits: ReadonlySet<string>;
@@ -62,6 +64,8 @@ export interface StoredProvider {
   spec: ProviderSpec;
   /** As its compute told it; null: none has. Absent: as it is. */
   told?: ProviderSpec | null;
+  /** Absent: it is not so. */
+  wasTold?: true;
   root: string;
   generation: number;
   quiet: number;
@@ -70,8 +74,11 @@ export interface StoredProvider {
 }
 
 function storeProvider(provider: Provider): StoredProvider {
-  const { spec, told, root, generation, quiet, changedAt } = provider;
-  const row = { spec, root, generation, quiet, changedAt, untold: untoldInventories(provider) };
+  const { spec, told, wasTold, root, generation, quiet, changedAt } = provider;
+  const row = {
+    ...{ spec, root, generation, quiet, changedAt, untold: untoldInventories(provider) },
+    ...(wasTold ? { wasTold } : {}),
+  };
   return told === spec || (told !== null && isSame(told, spec)) ? row : { ...row, told };
 }
 
@@ -101,6 +108,7 @@ export function makeProvider(
   return {
     spec,
     told,
+    wasTold: told === null && before?.wasTold === true,
     root,
     stocks,
     traits: setOfNames(spec.traits),

@@ -59,8 +59,9 @@ export function* restorePlacement(stored: StoredPlacement): Generator<void, Plac
   const state = emptyPlacement();
   for (const name of stored.catalog.classes) state.catalog.classes.add(name);
   for (const name of stored.catalog.traits) state.catalog.traits.add(name);
-  yield* inSteps(providers, ({ spec, told = spec, root, untold }) => {
+  yield* inSteps(providers, ({ spec, told = spec, wasTold = false, root, untold }) => {
     const provider = makeProvider(spec, root, undefined, told);
+    provider.wasTold = wasTold;
     restoreUntold(provider, untold);
     install(state, provider);
     learnNames(state.catalog, spec);

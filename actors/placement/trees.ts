@@ -97,7 +97,9 @@ export function moveSubtree(state: PlacementState, id: string, parent: string | 
     const before = providers.get(one) as Provider;
     const spec = one === id ? { ...before.spec, parent } : before.spec;
     // The compute that told it tells another tree; to that of the tree that it comes to it is somebody else's.
-    const after = makeProvider(spec, root, before, keepsOthers && root !== oldRoot ? null : before.told);
+    const isTakenOut = keepsOthers && root !== oldRoot;
+    const after = makeProvider(spec, root, before, isTakenOut ? null : before.told);
+    after.wasTold ||= isTakenOut && before.told !== null;
     after.quiet += 1;
     install(state, after);
     untold.changed.add(one);

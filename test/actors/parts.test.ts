@@ -227,6 +227,39 @@ test('parts - what a compute tells of stays with its shard, as does all above it
   checkQuiet(on);
 });
 
+test('parts - so does what a caller has moved from the tree of its compute, wherever it is moved from there', () => {
+  const on = rig();
+  const [host, bare] = [hostOf(0), { inventories: {}, traits: [], aggregates: [] }];
+  const put = (...below: string[]) => {
+    const tree = [host, ...below].map((id) => ({ id, name: id, parent: id === host ? null : host, ...bare }));
+    on.say(0, { type: 'put-tree', ask: 1, providers: tree });
+  };
+  put('deep');
+  const [shard] = on.shards;
+  const known = () => shard?.state.providers.get('deep');
+  const restored = () =>
+    atOnce(restorePlacement(storePlacement(shard?.state as never).next(Infinity) as StoredPlacement));
+  for (const parent of ['other', null]) {
+    if (parent !== null) on.say(0, { type: 'provider-create', ask: 90, id: parent, name: parent, parent: null });
+    on.say(0, { type: 'provider-update', ask: 90, id: 'deep', name: 'deep', parent, reparent: true });
+    on.answers.length = 0;
+    const generations = { deep: known()?.generation ?? -1 };
+    on.say(
+      0,
+      together(
+        `from ${parent}`,
+        parts((at) => (at === 0 ? { leaves: { id: 'deep', generations }, wide: true } : {})),
+      ),
+    );
+    on.deliver();
+    assert.equal(codes(on), ['other-shard']);
+    assert.equal(restored().providers.get('deep'), known());
+  }
+  put('deep');
+  assert.is(known()?.root, 'deep');
+  checkQuiet(on);
+});
+
 test('parts - of two that make one name in different shards, one does', () => {
   const on = rig();
   on.say(0, together('one', create('x', 'twin', 1)));
