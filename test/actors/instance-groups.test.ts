@@ -233,6 +233,32 @@ test('instance groups - a group ends with its last member, and may then begin wi
   for (const consumer of ['c3', 'c4']) assert.is(refusalIn(shard.tell(claimOf(consumer, 'b', other))), null);
 });
 
+test('instance groups - who held nothing is given nothing by a caller while his group has another rule than he has', () => {
+  const shard = shardWith('a', 'b');
+  const give = (...consumers: string[]) => {
+    const allocations = [{ provider: 'b', resources: { VCPU: 1 } }];
+    const given = consumers.map((consumer) => ({ consumer, allocations, project: 'p', user: 'u' }));
+    const turned = shard.tell({ type: 'allocations-put', ask: 1, consumers: given });
+    const { ok, refused } = JSON.parse(sentOf(turned, 'placement-answer')[0]?.message.text as string);
+    return ok === undefined ? refused.code : 'ok';
+  };
+  const goes = (consumer: string) => shard.tell({ type: 'release', consumer, attempt: 1, deleted: false });
+  const other: InstanceGroup = { ...APART, policy: 'soft-affinity' };
+  shard.tell(claimOf('c1', 'a', APART));
+  goes('c1');
+  shard.tell(claimOf('c2', 'a', other));
+  assert.is(give('c1'), 'group-affinity');
+  goes('c2');
+  assert.is(give('c1', 'c2'), 'group-anti-affinity', 'nor two at once that say two rules');
+  assert.is(give('c1'), 'ok');
+  assert.is(give('c2'), 'group-anti-affinity');
+  assert.is(give('c1'), 'ok', 'a member is one');
+  shard.tell(claimOf('c3', 'a', APART));
+  for (const consumer of ['c1', 'c3']) goes(consumer);
+  assert.is(give('c1', 'c3'), 'group-anti-affinity', 'both on one host');
+  assert.equal(actor.restore([shard.stored()]).groups.known, shard.state.groups.known);
+});
+
 test('instance groups - a group goes on with its rule while its members hold only what is shared, or is not there', () => {
   const other: InstanceGroup = { ...CLOSE, policy: 'anti-affinity', maxPerHost: 1 };
   const [root] = treeOf('a') as [ProviderSpec];

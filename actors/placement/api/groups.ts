@@ -2,11 +2,12 @@
 // once, must keep to the rule of the group as a claim must.
 
 import { adjust } from '../../amounts.ts';
+import type { InstanceGroup } from '../../messages/common.ts';
 import { OF_NO_BUILD } from '../../messages/placement.ts';
 import type { ApiRefusalCode, ConsumerChange } from '../../messages/placement-api.ts';
 import { identityOf } from '../consumers.ts';
 import { isOwn } from '../group-keeping.ts';
-import { hardRuleOf, nameOf, type Place, placeOf } from '../groups.ts';
+import { hardRuleOf, nameOf, type Place, placeOf, ruleOf } from '../groups.ts';
 import type { ConsumerRecord } from '../records.ts';
 import type { PlacementState } from '../state.ts';
 import { type Refused, refused } from './refusals.ts';
@@ -14,12 +15,22 @@ import { type Refused, refused } from './refusals.ts';
 /** Why the changes would break the rule of a group, or null. All named consumers are where they shall be, then looked at. */
 export function refusalOfMoves(state: PlacementState, records: readonly ConsumerRecord[]): Refused | null {
   const { groups, consumers, providers } = state;
-  if (groups.places.size === 0 && records.every(({ group }) => group === undefined)) return null;
+  if (records.every(({ consumer, group = consumers.holding.get(consumer)?.group }) => group === undefined)) return null;
   const after = new Map<string, Place & { readonly record: ConsumerRecord }>();
+  const rules = new Map<string, InstanceGroup>();
   for (const record of records) {
     const { consumer: id, allocations } = record;
     const identity = identityOf(consumers.holding.get(id), record);
-    if (identity.group === undefined || hardRuleOf(identity.group) === null) continue;
+    if (identity.group === undefined) continue;
+    const known = groups.known.get(identity.group.id);
+    // One that held nothing is of the group as it was when it did.
+    if (allocations.length > 0 && known?.members.has(id) !== true) {
+      const rule = known?.rule ?? rules.get(identity.group.id) ?? identity.group;
+      rules.set(identity.group.id, rule);
+      const fault = otherRule(id, identity.group, rule);
+      if (fault !== null) return fault;
+    }
+    if (hardRuleOf(identity.group) === null) continue;
     const held = [{ attempt: identity.latest, allocations }];
     const { several } = record;
     const place = placeOf({ ...identity, held, ...(several === true ? { several } : {}) }, providers);
@@ -71,6 +82,13 @@ export function refusalOfMoves(state: PlacementState, records: readonly Consumer
     }
   }
   return null;
+}
+
+function otherRule(consumer: string, said: InstanceGroup, rule: InstanceGroup): Refused | null {
+  if (ruleOf(said) === ruleOf(rule)) return null;
+  const message = `instance group '${nameOf(rule)}' has the rule '${ruleOf(rule)}', not '${ruleOf(said)}' as '${consumer}' has it`;
+  const doesKeepTogether = rule.policy === 'affinity' || rule.policy === 'soft-affinity';
+  return refused(doesKeepTogether ? 'group-affinity' : 'group-anti-affinity', message, { consumer });
 }
 
 /** By how many members of a group there are more, or fewer, on each root. */
