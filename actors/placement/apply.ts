@@ -65,7 +65,7 @@ export function applyToPlacement(state: PlacementState, record: PlacementRecord)
 function applyClaimed(state: PlacementState, record: RecordOf<'claimed'>): void {
   const { consumer: id, attempt, allocations, group, order } = record;
   const consumer = decided(state, record);
-  take(state, id, consumer, attempt, allocations);
+  take(state, id, consumer, { attempt, allocations });
   if (state.fences.size > 0) state.fences.delete(id);
   if (group !== undefined) consumer.group = group;
   else delete consumer.group;

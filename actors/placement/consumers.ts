@@ -11,6 +11,8 @@ import { noTallies, type Owner, type Tallies } from './tallies.ts';
 export interface Held {
   readonly attempt: number;
   readonly allocations: readonly Allocation[];
+  /** A caller of the Placement API gave it together with allocations of other shards; a claim takes of one tree. */
+  readonly several?: true;
 }
 
 export interface Consumer {

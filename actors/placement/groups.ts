@@ -74,13 +74,13 @@ function isSame(one: Place, other: Place): boolean {
 
 /** Where a member is by what it holds, or null when it is none or holds nothing. */
 export function placeOf(
-  { group, held, latest, away, several }: Identity & Pick<Consumer, 'held' | 'several'>,
+  { group, held, latest, away }: Identity & Pick<Consumer, 'held'>,
   providers: Providers,
 ): Place | null {
   if (group === undefined || held.length === 0) return null;
   const roots: string[] = [];
   let home: string | null = null;
-  for (const { attempt, allocations } of held) {
+  for (const { attempt, allocations, several } of held) {
     for (const { spec } of hostsOf(allocations, several === true, providers)) {
       if (!roots.includes(spec.id)) roots.push(spec.id);
       if (attempt === latest && away !== true) home ??= spec.id;

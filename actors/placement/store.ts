@@ -71,9 +71,7 @@ export function* restorePlacement(stored: StoredPlacement): Generator<void, Plac
     if (state.consumers.holding.has(id)) return;
     state.consumers.holding.set(id, { ...consumer, held: [] });
     const restored = state.consumers.holding.get(id) as Consumer;
-    for (const { attempt, allocations } of consumer.held) {
-      take(state, id, restored, attempt, allocations);
-    }
+    for (const one of consumer.held) take(state, id, restored, one);
     locate(state, id);
   });
   yield* state.consumers.deleted.restoring(deleted);

@@ -118,6 +118,24 @@ test('placement, counting anew - on a host that shares, those are who have no ot
   assertCounts(shard, { pool: [2, 2] }, 'a compute has told of it');
 });
 
+test('placement, counting anew - who took of other shards too is on a host that shares once a claim has put him there', () => {
+  const apart = { ...group, maxPerHost: 1 };
+  const shard = shardWith([host('a', [SHARES])], [host('b', [SHARES])]);
+  assert.is(refusalIn(shard.tell(without('i', 'a', apart))), null);
+  const allocations = [{ provider: 'a', resources: { VCPU: 1 } }];
+  const beside = { several: true, latest: 1, group: apart };
+  ask(shard, {
+    type: 'allocations-put',
+    consumers: [{ consumer: 'i', allocations, project: 'p', user: 'u', ...beside }],
+  });
+  assertCounts(shard, { a: [1, undefined] }, 'his host may be with another shard');
+  for (const keep of [[1], []]) {
+    assert.is(refusalIn(shard.tell({ ...without('i', 'b', apart), attempt: 3 - keep.length, keep })), null);
+    assertCounts(shard, { a: [keep.length, undefined], b: [1, 1] }, `he keeps ${keep}`);
+    assert.is(refusalIn(shard.tell(without('j', 'b', apart)))?.code, 'group-anti-affinity');
+  }
+});
+
 test('placement, counting anew - who holds a device for its traits alone is where it comes again', () => {
   const shard = shardWith([host('a'), device('a')], [host('b')]);
   assert.is(refusalIn(shard.tell(withDevice('i'))), null);

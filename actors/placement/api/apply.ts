@@ -151,7 +151,7 @@ export function replaceAllocations(
       continue;
     }
     const identity = identityOf(consumer, change);
-    const all = { attempt: identity.latest, allocations };
+    const all = { attempt: identity.latest, allocations, ...(several === true ? { several } : {}) };
     countTenant(all, 1, providers, untold.used);
     const held = [all];
     const generation = given ?? (consumer?.generation ?? 0) + 1;

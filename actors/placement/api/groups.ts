@@ -31,9 +31,9 @@ export function refusalOfMoves(state: PlacementState, records: readonly Consumer
       if (fault !== null) return fault;
     }
     if (hardRuleOf(identity.group) === null) continue;
-    const held = [{ attempt: identity.latest, allocations }];
     const { several } = record;
-    const place = placeOf({ ...identity, held, ...(several === true ? { several } : {}) }, providers);
+    const held = [{ attempt: identity.latest, allocations, ...(several === true ? { several } : {}) }];
+    const place = placeOf({ ...identity, held }, providers);
     if (place !== null && place.roots.length > 0) after.set(id, { ...place, record });
   }
   const named = new Set(records.map(({ consumer }) => consumer));

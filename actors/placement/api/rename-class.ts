@@ -28,8 +28,8 @@ export function renameClass(state: PlacementState, name: string, to: string): vo
   for (const [id, consumer] of consumers.holding) {
     if (!consumer.held.some(({ allocations }) => allocations.some(({ resources }) => name in resources))) continue;
     consumers.holding.touch(id);
-    consumer.held = consumer.held.map(({ attempt, allocations }) => ({
-      attempt,
+    consumer.held = consumer.held.map(({ allocations, ...held }) => ({
+      ...held,
       allocations: allocations.map((one) => (name in one.resources ? renamedIn(one, name, to) : one)),
     }));
   }
