@@ -58,7 +58,6 @@ function actionFailed(action: string, { code, message }: ApiRefusal): string {
       'parent provider UUID cannot be same as UUID. Please set parent provider UUID to None if there is no parent.',
     'no-reparenting': 're-parenting a provider is not currently allowed.',
     'no-unparenting': 'un-parenting a provider is not currently allowed.',
-    'other-shard': 'a provider on which something is held cannot be re-parented to a tree of another placement shard.',
     loop: 'creating loop in the provider tree is not allowed.',
   };
   // The reference says `create` of a parent that is not there, whatever was asked.

@@ -4,7 +4,10 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { placementShardOf } from '../../../actors/routing.ts';
+import { connectNats } from '../../../runtime/bus/nats.ts';
+import { encode } from '../../../runtime/codec.ts';
 import { type Node, startNode } from '../../../runtime/node.ts';
+import { subjectsOf } from '../../../runtime/subjects.ts';
 import { startTestServer, type TestServer } from '../../support/nats-server.ts';
 import { type Api, errorIn, holding, id, makeProvider, placementApi, type Said } from '../support.ts';
 
@@ -190,6 +193,20 @@ test('a pool that hosts of other shards share is found for them, and claimed wit
   assert.equal(used.usages, { DISK_GB: 10 * granted });
   const { body: listed } = await api.ask(`GET /resource_providers/${pool}/allocations`);
   assert.is(Object.keys(listed.allocations ?? {}).length, granted);
+});
+
+test('what keeps a provider with its shard is what whoever would move it is told', async () => {
+  const [api] = context.fronts as [Api];
+  const [told = ''] = hostsOf('d');
+  const bus = await connectNats({ servers: context.server?.url ?? '', name: 'compute' });
+  const tree = [{ id: told, name: told, parent: null, inventories: {}, traits: [], aggregates: [] }];
+  const messages = [{ type: 'put-tree', ask: 1, providers: tree }];
+  bus.publish(subjectsOf().of('placement/0'), encode([{ from: 'cell/c/compute/h', messages }]));
+  const isThere = async () => (await api.ask(`GET /resource_providers/${told}`)).status === 200;
+  for (let asks = 0; !(await isThere()); asks += 1) assert.ok(asks < 1_000, 'it is put in');
+  await bus.close();
+  const said = await api.ask(`PUT /resource_providers/${told}`, { name: told, parent_provider_uuid: hostOf(1) });
+  assert.match(errorIn(said).detail, `a compute tells of provider '${told}', which keeps it with its placement shard`);
 });
 
 test.run();
