@@ -28,12 +28,12 @@ export function giveBack(state: Counted, id: string, consumer: Consumer, drop: (
 }
 
 /** Takes what an attempt of a consumer shall hold; that it fits was decided before. */
-export function take(state: Counted, id: string, consumer: Consumer, { allocations, ...held }: Held): void {
+export function take(state: Counted, id: string, consumer: Consumer, { attempt, allocations, several }: Held): void {
   const { providers, consumers, untold } = state;
   use(state, id, allocations, 1);
   // Each record brings copies of the ids: what is kept names the providers by their own.
   const kept = allocations.map((one) => ({ ...one, provider: providers.get(one.provider)?.spec.id ?? one.provider }));
-  const mine = { ...held, allocations: kept };
+  const mine: Held = several === undefined ? { attempt, allocations: kept } : { attempt, allocations: kept, several };
   countTenant(mine, 1, providers, untold.used);
   if (consumer.held.length === 0) tallyConsumer(consumers.tallies, id, consumer, 1);
   tallyAmounts(consumers.tallies, consumer, mine, 1);
