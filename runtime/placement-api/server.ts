@@ -113,7 +113,8 @@ class Connections {
     const closed = new Promise<void>((resolve) => {
       Server.prototype.close.call(this.#server, () => resolve());
     });
-    // What has come by now is read first.
+    // What has come by now is read first: the second waits for that where what has come has just been looked for.
+    await setImmediate();
     await setImmediate();
     for (const [socket, unanswered] of this.#unanswered) if (unanswered.size === 0) socket.destroy();
     await closed;

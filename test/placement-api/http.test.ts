@@ -307,6 +307,21 @@ test('of what was asked on one connection before it stops all is answered', asyn
   await closed;
 });
 
+test('what has come on a connection that was kept, and is not read yet when it stops, is answered', async () => {
+  const api = await placementApi();
+  const { hostname, port } = new URL(api.url);
+  const socket = connect(Number(port), hostname);
+  const answers: Buffer[] = [];
+  socket.on('data', (data) => answers.push(data));
+  const ended = once(socket, 'close');
+  socket.write('GET / HTTP/1.1\r\nhost: api\r\n\r\n');
+  await once(socket, 'data');
+  socket.write('GET / HTTP/1.1\r\nhost: api\r\n\r\n');
+  await Promise.all([api.close(), ended]);
+  const told = Buffer.concat(answers).toString();
+  assert.equal(told.match(/HTTP\/1.1 \d+/g), ['HTTP/1.1 200', 'HTTP/1.1 200']);
+});
+
 test('an answer that is still being sent when it stops is sent to its end', async () => {
   const traits = Array.from({ length: 200_000 }, (_, n) => `CUSTOM_${'T'.repeat(100)}_${n}`);
   const authority = { ask: async () => ({ ok: { traits, associated: [] } }), stop() {} };
