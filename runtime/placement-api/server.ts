@@ -80,8 +80,8 @@ export async function listen(options: ServerOptions): Promise<Listening> {
 }
 
 /**
- * The connections of a server, and what is not answered yet on each. When it closes, the server itself would close those on
- * which an answer is still being sent, and those on which nothing was asked ever only in the end.
+ * The connections of a server, and what is not answered yet on each. When it closes, the server itself would close those
+ * on which an answer is still being sent at once, and those on which nothing was ever asked only in the end.
  */
 class Connections {
   readonly #server: ServerType;
