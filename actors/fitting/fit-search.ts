@@ -19,7 +19,7 @@ import {
   takenOf,
 } from './fit-served.ts';
 import { hasAll, neededOf, type Offered } from './needs.ts';
-import type { ServerPreference } from './offer.ts';
+import type { PartialOffer, ServerPreference } from './offer.ts';
 import { mayJoin, type Subtrees, standingFor, subtreesOf } from './subtrees.ts';
 import { twinsOf } from './twins.ts';
 
@@ -178,14 +178,13 @@ function simplyServed(choices: readonly Choice[], asked: Asked, looks: number): 
 
 /** The first of the preferred servers of a choice, or null. */
 function bestOf(asked: Asked, served: readonly Served[], choice: Choice): Provider | null {
-  const { preference, options } = asked;
-  const allocations = preference === undefined || !choice.isNamed ? [] : allocationsOf(served);
+  const offer = choice.isNamed ? offerOf(asked, served) : null;
   let best: Provider | null = null;
   let least = 0;
-  for (const provider of options[choice.kind] as readonly Provider[]) {
+  for (const provider of asked.options[choice.kind] as readonly Provider[]) {
     if (served.length > 0 && !hasRoomBeside(served, provider, choice)) continue;
     if (!choice.isNamed) return provider;
-    const left = leftBy(asked, servedBy(served, provider), allocations, choice, provider);
+    const left = leftBy(asked, offer, servedBy(served, provider), choice, provider);
     if (best !== null && left >= least) continue;
     best = provider;
     least = left;
@@ -332,13 +331,13 @@ function areEnough({ isolate, open, served, serving }: Search, choice: Choice, s
 
 /** Servers in the order in which they are tried: for a class of the unnamed group that of the tree, the host first. */
 function preferred(search: Search, choice: Choice, servers: readonly Provider[]): readonly Provider[] {
-  const { served, serving, preference } = search;
+  const { served, serving } = search;
   if (!choice.isNamed || servers.length < 2) return servers;
-  const allocations = preference === undefined ? [] : allocationsOf(served);
+  const offer = offerOf(search, served);
   const ranked: Rated[] = [];
   for (const provider of servers) {
     const beside = serving.has(provider) ? served : NOTHING;
-    ranked.push({ provider, left: leftBy(search, beside, allocations, choice, provider) });
+    ranked.push({ provider, left: leftBy(search, offer, beside, choice, provider) });
   }
   ranked.sort(byLeft);
   return ranked.map(providerOf);
@@ -347,20 +346,32 @@ function preferred(search: Search, choice: Choice, servers: readonly Provider[])
 type Rated = { readonly provider: Provider; readonly left: number };
 const byLeft = (one: Rated, other: Rated): number => one.left - other.left;
 const providerOf = ({ provider }: Rated): Provider => provider;
+
+/** An offer to which the allocations in question are added in turn. */
+interface OpenOffer extends PartialOffer {
+  readonly allocations: Allocation[];
+}
+
+/** What is served already; null: nobody has a preference that goes by it. */
+function offerOf({ spec, tree, preference }: Asked, served: readonly Served[]): OpenOffer | null {
+  return preference === undefined ? null : { spec, tree, allocations: allocationsOf(served) };
+}
+
 /**
- * By what servers are ordered, the least first. The allocations are those of what is served.
+ * By what servers are ordered, the least first.
  * @param beside What is served, if the provider serves any of it.
  */
 function leftBy(
-  { spec, tree, preference }: Asked,
+  { preference }: Asked,
+  offer: OpenOffer | null,
   beside: readonly Served[],
-  allocations: Allocation[],
   choice: Choice,
   provider: Provider,
 ): number {
-  if (preference === undefined) return leftOf(beside, provider, choice);
+  if (preference === undefined || offer === null) return leftOf(beside, provider, choice);
+  const { allocations } = offer;
   allocations.push({ provider: provider.spec.id, group: choice.group.name, resources: choice.resources });
-  const left = -preference({ spec, tree, allocations }, provider);
+  const left = -preference(offer, provider);
   allocations.pop();
   return left;
 }

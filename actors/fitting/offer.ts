@@ -7,7 +7,8 @@ import type { Provider } from '../placement/providers.ts';
 /**
  * How good it would be that `server` serves a named group, of all providers of the tree that could: the higher the
  * sooner it is tried, equals in the order of the tree. The allocation in question is the offer's last; those
- * before it are of the groups that are served already.
+ * before it are of the groups that are served already. For all servers of one choice it is the same object: what
+ * holds for all of them need be found out only once.
  */
 export type ServerPreference = (offer: PartialOffer, server: Provider) => number;
 

@@ -63,7 +63,7 @@ export function perform(
   const rankings = emptyRankings(policy.weighers, `packing ${seed}`, {
     pickAmong: policy.pickAmong,
     maxShapes: Math.min(trace.shapes, MAX_SHAPES),
-    countsRefusals: false,
+    onlyFills: true,
   });
   view.statsMatter = statsMatter(rankings);
   const known = { rankings, view };

@@ -644,6 +644,23 @@ test('search of a fit - a preference is asked about what is chosen so far, and o
   ]);
 });
 
+test('search of a fit - a preference is asked about all servers of one choice with one object', () => {
+  const tree = viewOf([
+    provider('h', null, { VCPU: 4 }),
+    ...['a', 'b', 'c'].map((id) => provider(id, 'h', { VGPU: 4 })),
+  ]);
+  const groups = ['gpu1', 'gpu2'].map((name) => ({ name, resources: { VGPU: 1 } }));
+  const offers: object[] = [];
+  const prefers = (offer: object) => offers.push(offer);
+  for (const asked of [groups.slice(1), groups]) {
+    const spec: RequestSpec = { groups: asked, groupPolicy: 'isolate' };
+    offers.length = 0;
+    serve(planOf(spec), spec, tree, prefers);
+    assert.is(new Set(offers).size, asked.length);
+    assert.ok(offers.length > 2 * asked.length, `${offers.length}`);
+  }
+});
+
 /** What is read of a provider at one look: some for each condition and class that is asked for. */
 const READS_A_LOOK = 16;
 

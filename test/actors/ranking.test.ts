@@ -447,8 +447,8 @@ test('ranking - a filter that is asked late passes hosts over, best first', () =
 
 test('ranking - where nobody asks what refuses hosts, it is not found out, and the same hosts are picked', () => {
   const view = viewOf({ host: 'h1', used: { VCPU: 7 } }, { host: 'h2' }, { host: 'h3', state: 'down' });
-  const picked = [true, false].map((countsRefusals) => {
-    const rankings = emptyRankings(DEFAULT_WEIGHERS, 's', { countsRefusals });
+  const picked = [false, true].map((onlyFills) => {
+    const rankings = emptyRankings(DEFAULT_WEIGHERS, 's', { onlyFills });
     const ranked = bestOfAll({ rankings, view }, { spec: specOf(4) }, 9);
     const [shape] = rankings.shapes.values();
     return { refused: shape?.refusals.hosts, ranked: ranked.map(({ root, weight }) => [root, weight]) };
@@ -459,6 +459,30 @@ test('ranking - where nobody asks what refuses hosts, it is not found out, and t
   );
   assert.equal(picked[0]?.ranked, picked[1]?.ranked);
   assert.is(picked[0]?.ranked.length, 1);
+});
+
+test('ranking - where hosts only fill up, one that is refused is not looked at again', () => {
+  const looked: string[] = [];
+  const counting: Filter = {
+    name: 'counting',
+    ignoresStats: true,
+    refusal: ({ host }) => {
+      looked.push(host);
+      return null;
+    },
+  };
+  const rankings = emptyRankings(DEFAULT_WEIGHERS, 's', { filters: [counting], onlyFills: true });
+  const view = viewOf({ host: 'h1', used: { VCPU: 5 } }, { host: 'h2' }, { host: 'h3' });
+  const pick = () => best({ rankings, view }, { spec: specOf(4) }, NOBODY)?.host;
+  const fill = (host: string, vcpu: number) => tellView(view, { host, used: { VCPU: vcpu } }, vcpu);
+  pick();
+  fill('h1', 6);
+  fill('h2', 5);
+  assert.is(pick(), 'h3');
+  fill('h2', 6);
+  fill('h3', 5);
+  assert.is(pick(), undefined);
+  assert.equal(looked, ['h1', 'h2', 'h3', 'h2', 'h3']);
 });
 
 test('ranking - whether hosts of cells to avoid are passed, or the others looked at cell by cell, the same are chosen', () => {

@@ -47,8 +47,8 @@ export interface Rankings {
   readonly preference: ServerPreference | undefined;
   readonly maxShapes: number;
   readonly maxRankedHosts: number;
-  /** Whether each shape has a census of what refuses hosts. */
-  readonly countsRefusals: boolean;
+  /** Whether hosts only fill up: what refuses them is then final, and each shape has no census of it. */
+  readonly onlyFills: boolean;
   readonly shapes: Map<string, Shape>;
   /** All of those that have hosts to be searched to the end, and perhaps others that are kept. */
   readonly unsearched: Set<Shape>;
@@ -94,12 +94,15 @@ export interface RankingOptions {
   readonly maxShapes?: number;
   /** How many hosts all shapes may rank together; default 10,000,000. */
   readonly maxRankedHosts?: number;
-  /** False: nobody will ask what refuses hosts, which takes longer to find out than that they do not fit. Default: true. */
-  readonly countsRefusals?: boolean;
+  /**
+   * True: all hosts are known from the first, and nothing that is taken of them is given back. Those that are refused are
+   * then not looked at again, and what refuses them, which takes longer to find out, is not told. Default: false.
+   */
+  readonly onlyFills?: boolean;
 }
 
 export function emptyRankings(weighers: readonly Weigher[], salt: string, options: RankingOptions = {}): Rankings {
-  const { filters = [], overrides = new Map(), pickAmong = 1, countsRefusals = true } = options;
+  const { filters = [], overrides = new Map(), pickAmong = 1, onlyFills = false } = options;
   const { maxShapes = MAX_SHAPES, maxRankedHosts = MAX_RANKED_HOSTS } = options;
   return {
     filters: [...ALWAYS, ...filters],
@@ -111,7 +114,7 @@ export function emptyRankings(weighers: readonly Weigher[], salt: string, option
     preference: preferenceOf(weighers),
     maxShapes,
     maxRankedHosts,
-    countsRefusals,
+    onlyFills,
     shapes: new Map(),
     unsearched: new Set(),
     taken: 0,
@@ -245,7 +248,7 @@ function newShape(fleet: Fleet, request: Request, isToldByNumbers: boolean, most
 
 function formingShape(fleet: Fleet, request: Request, isToldByNumbers: boolean): Shape {
   const { rankings, view } = fleet;
-  const { forming, searched, countsRefusals } = rankings;
+  const { forming, searched, onlyFills } = rankings;
   const slots = slotsOf(rankings, view);
   const asked = askedBy(rankings, request);
   const { key } = asked;
@@ -257,7 +260,7 @@ function formingShape(fleet: Fleet, request: Request, isToldByNumbers: boolean):
   }
   const family = familyOf(fleet, asked, isToldByNumbers);
   const spent = searched.get(key) ?? { looks: 0, since: view.steady };
-  const shape = new Shape(asked, view, slots, family, spent, countsRefusals);
+  const shape = new Shape(asked, view, slots, family, spent, !onlyFills);
   forming.delete(key);
   forming.set(key, shape);
   if (forming.size > MAX_FORMING) forming.delete(forming.keys().next().value as string);

@@ -19,7 +19,7 @@ interface Fleet {
   readonly rankings: {
     readonly overrides: Overrides;
     readonly preference: ServerPreference | undefined;
-    readonly countsRefusals: boolean;
+    readonly onlyFills: boolean;
     readonly eachOnce: EachOnce;
   };
 }
@@ -89,7 +89,7 @@ function weighChanged(fleet: Fleet, shape: Shape, changed: readonly number[]): v
   const others: number[] = [];
   for (const slot of changed) {
     if (shape.own.isRanked(slot)) weighIfOwn(fleet, shape, slot, effort.looks < end);
-    else others.push(slot);
+    else if (!fleet.rankings.onlyFills) others.push(slot);
   }
   end = effort.looks + looks;
   for (const slot of others) weighIfOwn(fleet, shape, slot, effort.looks < end);
@@ -117,7 +117,7 @@ export function weighAnew(fleet: Fleet, shape: Shape, root: string): void {
 
 /** Weighs a host anew by all that is known of it. */
 function weigh(
-  { rankings: { overrides, preference, countsRefusals }, view }: Fleet,
+  { rankings: { overrides, preference, onlyFills }, view }: Fleet,
   shape: Shape,
   slot: number,
   isThorough: boolean,
@@ -126,16 +126,14 @@ function weigh(
   const root = shape.slots.roots[slot] as string;
   const host = view.hosts.get(root);
   const judged =
-    host === undefined
-      ? undefined
-      : judge(view, shape.filters, shape.spec, host, preference, isThorough, countsRefusals);
+    host === undefined ? undefined : judge(view, shape.filters, shape.spec, host, preference, isThorough, !onlyFills);
   // A filter of somebody's own may say the same word: what was searched to the end is not searched again.
   if (!isThorough && judged?.obstacle?.code === HARD_TO_TELL) shape.unsearched.add(root);
   else shape.unsearched.delete(root);
   if (host === undefined || judged === undefined) return own.leave(slot);
   if (judged.obstacle !== null) {
-    if (countsRefusals) own.refuse(slot, judged.obstacle);
-    else own.leave(slot);
+    if (onlyFills) own.leave(slot);
+    else own.refuse(slot, judged.obstacle);
     return;
   }
   const { facts, tree, allocations } = judged;

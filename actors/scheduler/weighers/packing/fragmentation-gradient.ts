@@ -68,8 +68,15 @@ export function fragmentationGradient(typical: readonly TypicalRequest[], scale:
     return score;
   }
 
-  function weigh({ tree, allocations }: Offer): number {
-    const known = knownOf(tree);
+  /** The offer by which servers were compared last, and its host as it stands: the same for all servers of one choice. */
+  let compared: { readonly offer: PartialOffer; readonly known: Known } | null = null;
+
+  function scoreAmong(offer: PartialOffer): number {
+    if (compared?.offer !== offer) compared = { offer, known: knownOf(offer.tree) };
+    return scoreOn(compared.known, offer);
+  }
+
+  function scoreOn(known: Known, { tree, allocations }: Offer): number {
     const rootId = (tree[0] as Provider).spec.id;
     let processor = 0;
     const taken: Taken[] = [];
@@ -87,7 +94,7 @@ export function fragmentationGradient(typical: readonly TypicalRequest[], scale:
     name: 'fgd',
     multiplier: 1,
     ignoresStats: true,
-    weigh,
+    weigh: (candidate) => scoreOn(knownOf(candidate.tree), candidate),
     /**
      * Which device is to serve a share: for one alone each is weighed, and of several each goes where least is left. Whole
      * devices are alike, and taken in the order of the tree.
@@ -95,7 +102,7 @@ export function fragmentationGradient(typical: readonly TypicalRequest[], scale:
     prefers(offer, server) {
       const amount = offer.allocations.at(-1)?.resources[scale.device];
       if (amount === undefined || amount === server.stocks.get(scale.device)?.capacity) return 0;
-      return isForSeveral(offer.spec, scale) ? -leftOf(offer, server, scale) : weigh(offer);
+      return isForSeveral(offer.spec, scale) ? -leftOf(offer, server, scale) : scoreAmong(offer);
     },
   };
 }

@@ -1,6 +1,7 @@
 // Chance: any device with room, and, as all hosts weigh the same, any host when one is picked among all. It is what
 // other policies are measured by.
 
+import type { PartialOffer } from '../../../fitting/offer.ts';
 import type { Provider } from '../../../placement/providers.ts';
 import { fnv1a, scattered } from '../../../routing.ts';
 import type { Weigher } from '../weigher.ts';
@@ -19,12 +20,20 @@ export function random(seed: string): Weigher {
     return hash;
   }
 
+  /** The offer asked about last, and what is drawn for it: the same for all servers of one choice. */
+  let last: { readonly offer: PartialOffer; readonly drawn: number } | null = null;
+
+  function drawnFor(offer: PartialOffer): number {
+    if (last?.offer !== offer) last = { offer, drawn: scattered(useOf(offer.tree)) };
+    return last.drawn;
+  }
+
   return {
     name: 'random',
     multiplier: 1,
     ignoresStats: true,
     weigh: () => 0,
-    prefers: ({ tree }, server) => scattered(begunFor(server) ^ scattered(useOf(tree))),
+    prefers: (offer, server) => scattered(begunFor(server) ^ drawnFor(offer)),
   };
 }
 
