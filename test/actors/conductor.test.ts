@@ -731,6 +731,18 @@ test('conductor - deleted in its cell: the cell gives the resources back itself'
   assert.is(viewOf(on, 'web')?.state, 'deleted');
 });
 
+test('conductor - deleted while its cell is away: the next owner goes on asking the cell for it', () => {
+  const on = desk();
+  handedOver(on, 'web');
+  on.tell({ type: 'started', instance: 'web' }, 'cell/c1');
+  on.tell(remove('web'));
+  const next = bench(actor, { at: on.now, entries: on.entries });
+  assert.ok(told(next.first).includes('delete to cell/c1'));
+  assert.ok(next.pass(20_000).flatMap(told).includes('delete to cell/c1'));
+  next.tell({ type: 'removed', instance: 'web' }, 'cell/c1');
+  assert.is(viewOf(next, 'web')?.state, 'deleted');
+});
+
 test('conductor - deleted after it failed, with and without a release still owed', () => {
   const on = desk();
   const [select] = sentOf(on.tell(buildOf('web', 2)), 'select');
