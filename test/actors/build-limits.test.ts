@@ -36,6 +36,20 @@ function oldAndNew() {
   return on;
 }
 
+test('build limits - builds of which a cell never tells are counted for a while each, however one follows the other', () => {
+  const on = hostWith(2);
+  assert.is(on.place('one'), 'h1');
+  on.run(1_500);
+  assert.is(on.place('two'), 'h1');
+  assert.match(on.place('early'), FULL);
+  on.run(2_000);
+  assert.is(on.place('three'), 'h1', 'the first is counted no more');
+  assert.match(on.place('late'), FULL);
+  on.run(2_000);
+  assert.is(on.place('four'), 'h1', 'nor is the second');
+  assert.match(on.place('last'), FULL);
+});
+
 test('build limits - that another instance is gone does not end a build, whoever tells it first', () => {
   const on = oldAndNew();
   on.release('old');
