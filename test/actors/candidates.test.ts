@@ -160,6 +160,20 @@ test('aggregates count for the provider or, in the unnamed group, for its root',
   assert.equal(said(find(state, [group('', { VCPU: 1 }, { notMemberOf: ['a'] })])), ['other VCPU=1']);
 });
 
+test('a group without resources is served by what it must be or belong to, and by nothing if it says neither', () => {
+  const state = shardOf([
+    { id: 'h', has: { VCPU: 4 } },
+    { id: 'port', parent: 'h', traits: ['CUSTOM_PORT'], aggregates: ['net'] },
+    { id: 'other', has: { VCPU: 4 } },
+  ]);
+  const mapped = (more: Partial<CandidateGroup>) => nodes(find(state, [group('', { VCPU: 1 }), group('_P', {}, more)]));
+  const served = [{ '': ['h'], _P: ['port'] }];
+  assert.equal(mapped({ required: [['CUSTOM_PORT']] }), served);
+  assert.equal(mapped({ memberOf: [['net', 'x']] }), served);
+  assert.equal(mapped({}), []);
+  assert.equal(mapped({ notMemberOf: ['net'] }), []);
+});
+
 test('groups in one subtree stand below one of them', () => {
   const state = shardOf([
     { id: 'h', has: { VCPU: 8 } },
