@@ -13,6 +13,7 @@ import { type Survey, surveyOf } from '../../actors/scheduler/explaining/survey.
 import type { Filter } from '../../actors/scheduler/filters/filter.ts';
 import { best } from '../../actors/scheduler/picking.ts';
 import { emptyRankings, shapeOf, unsearchedOf } from '../../actors/scheduler/ranking/ranking.ts';
+import { weighAnew } from '../../actors/scheduler/ranking/weighing.ts';
 import { requestKey } from '../../actors/scheduler/request.ts';
 import { scheduler } from '../../actors/scheduler/scheduler.ts';
 import type { Work } from '../../actors/scheduler/state.ts';
@@ -142,6 +143,15 @@ test('hard requests - a shape that is let go is held by nothing that is still to
     }
     assert.is(rankings.unsearched.size, rankings.shapes.size);
   }
+});
+
+test('hard requests - a host that was searched counts from then on among those with room for several, too', () => {
+  const { state } = rig([...hardHosts(200), FITTING]).on;
+  const shape = shapeOf(state, { spec: HARD });
+  const hasRoom = () => shape.first.severalOf(2, () => true, false).has('p-fitting');
+  assert.equal([shape.unsearched.has('p-fitting'), hasRoom()], [true, false]);
+  weighAnew(state, shape, 'p-fitting');
+  assert.equal([shape.unsearched.has('p-fitting'), hasRoom()], [false, true]);
 });
 
 test('hard requests - a filter that says the same word refuses, and nobody waits for a search', () => {
