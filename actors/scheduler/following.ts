@@ -141,7 +141,6 @@ export function pageCame(work: Work, page: ProvidersPage | HostsPage): void {
   if (page.type === 'providers') forgetUnlisted(work.state.view, follower.listed, page.shard);
   else forgetUnlistedHosts(work.state.view, follower.listed, page.cell);
   if (follower.hasMissedMore) return resync(work, feed);
-  follower.complete = true;
   work.state.incomplete.delete(follower);
   forgetPages(follower);
   follower.ask = null;

@@ -35,8 +35,6 @@ export interface Follower {
   readonly goneAt: Map<string, number>;
   /** While the whole is asked for: whether a number was missed since. */
   hasMissedMore: boolean;
-  /** Whether the whole was ever had. */
-  complete: boolean;
   /** Why the cell that is followed is out of service as a whole; undefined: it is not, or that was not told yet. */
   disabled: string | undefined;
 }
@@ -55,7 +53,6 @@ export function newFollower(of: Teller): Follower {
     listed: new Set(),
     goneAt: new Map(),
     hasMissedMore: false,
-    complete: false,
     disabled: undefined,
   };
 }
@@ -69,5 +66,5 @@ export function follow(follower: Follower, epoch: number, sequence: number, isBe
   const inStep = epoch === follower.epoch && (isNext || sequence === follower.sequence);
   follower.epoch = epoch;
   follower.sequence = sequence;
-  return !inStep || (!follower.complete && follower.ask === null);
+  return !inStep;
 }
