@@ -5,6 +5,8 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { PlacementMessage } from '../../actors/messages/placement.ts';
 import { buildLimit } from '../../actors/scheduler/filters/limits.ts';
+import { ExpectedBuilds } from '../../actors/scheduler/view/expected-builds.ts';
+import { seededRandom } from '../../runtime/random.ts';
 import { chosenIn, schedulersOf, selectFor } from '../support/schedulers.ts';
 
 const test = suite('build limits');
@@ -119,6 +121,50 @@ test('build limits - placement tells who was deleted while he held something, an
   assert.equal(told(released('two')), [['two']]);
   assert.is(on.place('three'), 'h1');
   assert.equal(on.shard.tell(released('nobody')).sent.length, 1, 'nothing but the answer');
+});
+
+test('build limits - whatever is claimed, told and forgotten, a build is expected on the host that was claimed for it last', () => {
+  for (let seed = 0; seed < 50; seed += 1) {
+    const random = seededRandom(seed);
+    const builds = new ExpectedBuilds();
+    /** The oldest first. */
+    let known: { instance: string; root: string; at: number }[] = [];
+    const forget = (gone: readonly unknown[]) => {
+      known = known.filter((one) => !gone.includes(one));
+    };
+    for (let now = 1; now <= 100; now += 1) {
+      const root = `p-h${random.integer(0, 2)}`;
+      const instance = `i${random.integer(0, 7)}`;
+      const on = known.filter((one) => one.root === root);
+      const earlier = now - random.integer(0, 19);
+      switch (random.integer(0, 4)) {
+        case 0:
+          assert.is(builds.delete(instance), known.find((one) => one.instance === instance)?.root);
+          forget(known.filter((one) => one.instance === instance));
+          break;
+        case 1: {
+          const count = random.integer(0, 2);
+          builds.deleteOldest(root, count);
+          forget(on.slice(0, count));
+          break;
+        }
+        case 2:
+          builds.deleteUntil(root, earlier);
+          forget(on.filter(({ at }) => at <= earlier));
+          break;
+        default:
+          builds.add(instance, root, now);
+          forget(known.filter((one) => one.instance === instance));
+          known.push({ instance, root, at: now });
+      }
+      for (const host of ['p-h0', 'p-h1', 'p-h2']) {
+        const there = known.filter((one) => one.root === host);
+        const after = there.filter(({ at }) => at > earlier).length;
+        assert.equal([builds.oldestOn(host), builds.countOn(host, earlier)], [there[0]?.at, after], `seed ${seed}`);
+      }
+      assert.equal([...builds.roots()].sort(), [...new Set(known.map((one) => one.root))].sort(), `seed ${seed}`);
+    }
+  }
 });
 
 test.run();
