@@ -6,6 +6,7 @@ import { connectNats } from '../../runtime/bus/nats.ts';
 import { clientOf } from '../../runtime/client.ts';
 import type { CellwrightError } from '../../runtime/errors.ts';
 import { startNode } from '../../runtime/node.ts';
+import { refuseOfStream } from '../../runtime/stream-answer.ts';
 import { subjectsOf } from '../../runtime/subjects.ts';
 import { systemClock } from '../../runtime/system-clock.ts';
 import { quickDriver } from '../e2e/system.ts';
@@ -37,6 +38,20 @@ test('streams that answer - neither a build nor the host of a compute is known b
   } finally {
     await bus.close();
     await server.stop();
+  }
+});
+
+test("streams that answer - an answer that names a stream, or says nothing, is nobody else's for that", () => {
+  for (const body of [
+    null,
+    undefined,
+    'kept',
+    {},
+    { stream: 'kept' },
+    { seq: 1 },
+    { stream: { name: 'kept' }, seq: 1 },
+  ]) {
+    assert.not.throws(() => refuseOfStream('cw.api.show', body), JSON.stringify(body));
   }
 });
 
