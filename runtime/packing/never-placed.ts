@@ -64,7 +64,6 @@ function servableBy(kinds: readonly Kind[], most: number): (spec: RequestSpec) =
     return false;
   };
   return (spec) => {
-    if (spec.groups.length === 0) return true;
     const key = JSON.stringify(spec);
     if (!known.has(key)) known.set(key, isServed(spec));
     return known.get(key);

@@ -45,4 +45,21 @@ test('never placed - where that takes too long, it is said that there may be mor
   assert.equal(await toldOf(unlike), { names: unlike.map((row) => row.split(',')[0]), isPartly: false });
 });
 
+test('never placed - one that never arrives counts as left out, and as unservable only where all arrive', async () => {
+  const nodes = 'sn,cpu_milli,memory_mib,gpu,model\nn0,8000,1024,2,T4\n';
+  const pods = podsOf(['two,1,0,2,1000,', 'three,1,0,3,1000,', 'large,9000,0,1,500,', 'nothing,0,0,0,0,']);
+  await withTrace(
+    (files) => {
+      const trace = readPackingTrace(files.nodes, files.pods);
+      const namesOf = (tune: number) => {
+        const { leftOut, unservable } = neverPlaced(trace, tune);
+        return [leftOut, unservable].map((some) => some.map(({ name }) => name));
+      };
+      assert.equal(namesOf(1.3), [['three'], ['large']]);
+      assert.equal(namesOf(0), [[], ['large', 'three']]);
+    },
+    { nodes, pods },
+  );
+});
+
 test.run();
