@@ -318,6 +318,7 @@ class HostedActor<State, Incoming extends Message, Recorded> implements ActorHos
 
   resume(): void {
     this.#appendKept();
+    this.#snapshotIfWanted();
     this.#schedule();
   }
 
@@ -489,6 +490,12 @@ class HostedActor<State, Incoming extends Message, Recorded> implements ActorHos
     } catch (error) {
       this.#journalFailed(error);
     }
+  }
+
+  /** A journal may want one of an owner that has nothing to record: then its stream has lost what stood there. */
+  #snapshotIfWanted(): void {
+    const isUsual = this.#phase === 'running' && !this.#owing;
+    if (isUsual && this.#tenure?.holds() === true) this.#snapshotIfDue();
   }
 
   /** One that records nothing is not looked at otherwise, and each of its openings leaves an entry. */

@@ -34,6 +34,8 @@ export type Entry = (
   readonly v: 1 | 3 | 4 | typeof ENTRY_VERSION;
   /** Noted by whoever reads it: entries are missing before this one. */
   readonly afterGap?: true;
+  /** So is the number under which a part stands. */
+  readonly sequence?: number;
 };
 
 export interface Limits {
@@ -93,6 +95,8 @@ export interface Assembled<R> extends Recorded<R> {
   readonly snapshotBytes: number;
   /** Entries are missing, and no snapshot stands for them. */
   readonly hasGap: boolean;
+  /** The number of the first entry of the snapshot; undefined when there is none. */
+  readonly snapshotAt?: number | undefined;
 }
 
 export interface Assembler<R> {
@@ -112,16 +116,24 @@ export function assembler<R>(): Assembler<R> {
   let snapshot: readonly unknown[] | null = null;
   let records: R[] = [];
   let pieces: Uint8Array[] = [];
+  /** Under which number the first of them stands. */
+  let piecesAt: number | undefined;
+  let snapshotAt: number | undefined;
   let snapshotBytes = 0;
   let openingsSince = 0;
   let bytesSince = 0;
   let hasGap = false;
   /** The snapshot of which parts have come: how many records, and bytes of them, stand before it. */
-  let partial: { readonly parts: unknown[]; bytes: number; readonly records: number; readonly before: number } | null =
-    null;
+  let partial: {
+    readonly parts: unknown[];
+    bytes: number;
+    readonly records: number;
+    readonly before: number;
+    readonly at: number | undefined;
+  } | null = null;
 
   function takePart(value: unknown, bytes: number, { part, last }: { part: number; last: boolean }): void {
-    if (part === 0) partial = { parts: [], bytes: 0, records: records.length, before: bytesSince };
+    if (part === 0) partial = { parts: [], bytes: 0, records: records.length, before: bytesSince, at: piecesAt };
     if (partial === null || part !== partial.parts.length) {
       partial = null;
       return;
@@ -131,6 +143,7 @@ export function assembler<R>(): Assembler<R> {
     if (!last) return;
     snapshot = partial.parts;
     snapshotBytes = partial.bytes;
+    snapshotAt = partial.at;
     records = records.slice(partial.records);
     bytesSince -= partial.before;
     // An opening would have ended the snapshot.
@@ -160,7 +173,10 @@ export function assembler<R>(): Assembler<R> {
         bytesSince += EPOCH_BYTES;
         return;
       }
-      if (entry.piece === 0) pieces = [];
+      if (entry.piece === 0) {
+        pieces = [];
+        piecesAt = entry.sequence;
+      }
       if (entry.piece !== pieces.length) return;
       pieces.push(entry.data);
       if (pieces.length < entry.of) return;
@@ -176,7 +192,7 @@ export function assembler<R>(): Assembler<R> {
     },
     assembled() {
       const recordsSince = records.length;
-      return { snapshot, records, epoch, recordsSince, openingsSince, bytesSince, snapshotBytes, hasGap };
+      return { snapshot, records, epoch, recordsSince, openingsSince, bytesSince, snapshotBytes, hasGap, snapshotAt };
     },
   };
 }

@@ -2,6 +2,7 @@
 // on the condition that nobody wrote meanwhile, and from then on is the only one whose entries are stored. Snapshots
 // stand in the same stream, part by part between the entries of turns; what is before the last whole one is purged.
 
+import type { StreamAPI } from 'nats';
 import type { Address } from '../../actors/actor.ts';
 import type { NatsBus } from '../bus/nats.ts';
 import { busError, WRONG_LAST_SEQUENCE } from '../bus/nats-errors.ts';
@@ -15,9 +16,10 @@ import { type MadeJournals, madeJournals } from './made.ts';
 import { MOST_BYTES_AT_ONCE } from './reading.ts';
 import { SnapshotsDue } from './snapshots-due.ts';
 import { storedIn } from './stored.ts';
-import { API_TIMEOUT_MS, type KnownStream, managerOf, streamOf } from './stream.ts';
+import { API_TIMEOUT_MS, type KnownStream, makeStream, managerOf, streamOf, unfitness, whatIsThere } from './stream.ts';
 import { Turns } from './turns.ts';
-import { ACCOUNT_IS_FULL, IS_BEING_STORED, journalWriter, type Writer } from './writer.ts';
+import { type Coming, type Upkeep, upkeepOf } from './upkeep.ts';
+import { ACCOUNT_IS_FULL, IS_BEING_STORED, journalWriter, type StoredTail, type Writer } from './writer.ts';
 
 export interface JetStreamJournalsOptions {
   readonly bus: NatsBus;
@@ -33,6 +35,11 @@ export interface JetStreamJournalsOptions {
    * is records; so much is read then.
    */
   readonly snapshotEvery?: number;
+  /**
+   * How often an owner that runs looks whether its stream still has what it needs to start again, ms; default 20,000.
+   * Else it writes a snapshot at once, and says so.
+   */
+  readonly lookEveryMs?: number;
   /** Told what keeps a journal from growing, such as a full disk; its owner waits until that is mended. */
   onError?(error: CellwrightError, what: string): void;
 }
@@ -41,6 +48,7 @@ export interface JetStreamJournalsOptions {
 const MAX_PIECE_BYTES = 512 * 1024;
 /** How many large journals are read at the same time by one process. */
 const READ_AT_ONCE = 3;
+const LOOK_EVERY_MS = 20_000;
 /**
  * How often a rival may get in between reading the stream and beginning an epoch; and for how long at least, ms, since a
  * short stream is read again in no time.
@@ -69,7 +77,7 @@ export function jetStreamJournals(options: JetStreamJournalsOptions): Journals {
 }
 
 function jetStreamJournal<R>(owner: Address, options: JetStreamJournalsOptions, shared: Shared): Journal<R> {
-  const { bus, clock, subjects, replicas = 1, snapshotEvery = 50_000 } = options;
+  const { bus, clock, subjects, replicas = 1, snapshotEvery = 50_000, lookEveryMs = LOOK_EVERY_MS } = options;
   const subject = subjects.journal(owner);
   const stream = subjects.journalStream(owner);
   const stored = storedIn<R>({ bus, clock, subject, stream, owner, ...shared });
@@ -80,6 +88,7 @@ function jetStreamJournal<R>(owner: Address, options: JetStreamJournalsOptions, 
   /** Ends the opening that is under way. */
   let opening = new AbortController();
   let breakOff: (error: CellwrightError) => void = () => {};
+  let upkeep: Upkeep | undefined;
 
   /** Half of what the server carries leaves ample room for the rest of the entry and its headers. */
   const pieceBytes = () => Math.min(MAX_PIECE_BYTES, Math.floor(bus.maxPayloadBytes / 2));
@@ -99,10 +108,15 @@ function jetStreamJournal<R>(owner: Address, options: JetStreamJournalsOptions, 
     stored.stop();
   }
 
+  function end(): void {
+    writer?.close();
+    upkeep?.stop();
+  }
+
   async function openNow(tenure?: Tenure) {
     endOpening();
     const { signal } = opening;
-    writer?.close();
+    end();
     const { streams } = await managerOf(bus, stream);
     const { made } = shared;
     const onError = (error: CellwrightError) => options.onError?.(error, stream);
@@ -124,8 +138,10 @@ function jetStreamJournal<R>(owner: Address, options: JetStreamJournalsOptions, 
       // Else what was closed would have a writer again, which nobody closes.
       signal.throwIfAborted();
       if (begun === null) continue;
-      known = { created: info.created, lastSequence: begun };
-      shared.known.set(stream, known);
+      // Not before: an empty stream that was noted is one that somebody has made anew.
+      await made.note(owner);
+      signal.throwIfAborted();
+      note(info.created, begun);
       snapshots.begin(recorded);
       writer = journalWriter({
         bus,
@@ -136,12 +152,60 @@ function jetStreamJournal<R>(owner: Address, options: JetStreamJournalsOptions, 
         begun,
         readTail: stored.readTail,
         noteRefused,
+        regain: (tail) => regained(streams, tail, tenure),
         onRefused,
-        onBroken: (error) => breakOff(error),
+        onBroken(error) {
+          upkeep?.stop();
+          breakOff(error);
+        },
+      });
+      upkeep = upkeepOf({
+        clock,
+        streams,
+        stream,
+        owner,
+        created: info.created,
+        needed: recorded.snapshotAt ?? Math.max(1, Math.min(state.first_seq, begun)),
+        everyMs: lookEveryMs,
+        lastStored: () => writer?.lastStored ?? begun,
+        straysOf: () => made.straysOf(owner),
+        faultOf: (config) => unfitness(config, stream, subject),
+        lookAtTail: async () => (await writer?.look()) === true,
+        wantSnapshot: () => snapshots.want(),
+        onError,
       });
       return recorded;
     }
     throw new CellwrightError('contended', `others keep opening journal '${stream}'`, { retryable: true });
+  }
+
+  function note(created: string, lastSequence: number): void {
+    known = { created, lastSequence };
+    shared.known.set(stream, known);
+  }
+
+  /**
+   * After which entry the writer goes on, in a stream that has lost what was acknowledged, or is made anew: its owner
+   * still knows all of it, and as long as it holds the lease nobody else does. Until a snapshot is whole, whoever opens
+   * the journal sees that something is missing.
+   */
+  async function regained(streams: StreamAPI, tail: StoredTail | null, tenure?: Tenure): Promise<number | null> {
+    if (tenure === undefined) return null;
+    const insistHeld = () => {
+      if (!tenure.holds()) throw leaseInDoubt(owner);
+    };
+    insistHeld();
+    const info =
+      (await whatIsThere(streams.info(stream))) ?? (await makeStream({ streams, stream, subject, replicas }));
+    insistHeld();
+    const { messages, last_seq } = info.state;
+    // Somebody has written since the tail was read.
+    if (tail === null && messages > 0)
+      throw new CellwrightError('contended', `journal '${stream}' is being written`, { retryable: true });
+    const after = tail === null ? last_seq : (tail.removed ?? tail.sequence);
+    note(info.created, after);
+    upkeep?.goesOnIn(info.created);
+    return after;
   }
 
   /** Begins an epoch after the entry `last`, and answers the number of its entry; null when somebody wrote meanwhile. */
@@ -173,15 +237,18 @@ function jetStreamJournal<R>(owner: Address, options: JetStreamJournalsOptions, 
   }
 
   async function purgeBefore(sequence: number): Promise<void> {
+    // Before the first there is nothing, and the server would take that number for none, and remove all.
+    if (sequence <= 1) return;
     const manager = await managerOf(bus, stream);
     await manager.streams.purge(stream, { seq: sequence });
   }
 
   /** A snapshot is safe: it stands for what is before its first entry. */
-  function ended(first: number, bytes: number): void {
+  function ended(coming: Coming, bytes: number): void {
     snapshots.taken(bytes);
+    if (upkeep?.ended(coming) === false) return;
     // What is purged too late is only read once more: a failure here needs no more than the next snapshot.
-    purgeBefore(first).catch(() => {});
+    purgeBefore(coming.first as number).catch(() => {});
   }
 
   return {
@@ -209,7 +276,7 @@ function jetStreamJournal<R>(owner: Address, options: JetStreamJournalsOptions, 
       const recordBytes = snapshots.take();
       let parts = 0;
       let bytes = 0;
-      let first = 0;
+      const coming: Coming = upkeep?.begun() ?? {};
       return {
         recordBytes,
         add(value, last, stored) {
@@ -220,9 +287,9 @@ function jetStreamJournal<R>(owner: Address, options: JetStreamJournalsOptions, 
           bytes += size;
           bodies.forEach((body, position) => {
             writing?.append(body, (sequence) => {
-              if (part === 0 && position === 0) first = sequence;
+              if (part === 0 && position === 0) coming.first = sequence;
               if (position < bodies.length - 1) return;
-              if (last) ended(first, bytes);
+              if (last) ended(coming, bytes);
               stored();
             });
           });
@@ -232,7 +299,7 @@ function jetStreamJournal<R>(owner: Address, options: JetStreamJournalsOptions, 
     },
     async close() {
       endOpening();
-      writer?.close();
+      end();
     },
   };
 }

@@ -129,8 +129,9 @@ export function readStream(options: ReadingOptions): Reading {
       return;
     }
     const entry = entryOf(data, seq);
-    const isNext = before === null ? seq === 1 : before.id !== null && follows(id, before.id);
-    entries.push(isNext ? entry : { ...entry, afterGap: true });
+    const isNext = before === null ? seq === 1 && id[1] === 0 : before.id !== null && follows(id, before.id);
+    const noted = entry.kind === 'part' ? { ...entry, sequence: seq } : entry;
+    entries.push(isNext ? noted : { ...noted, afterGap: true });
     before = { seq, id };
   }
 

@@ -18,6 +18,7 @@ export class SnapshotsDue {
   #bytes = 0;
   #lastBytes = 0;
   #isBeingTaken = false;
+  #isWanted = false;
 
   constructor(every: number, owner: Address) {
     this.#every = every;
@@ -32,6 +33,12 @@ export class SnapshotsDue {
     this.#bytes = bytesSince;
     this.#lastBytes = snapshotBytes;
     this.#isBeingTaken = false;
+    this.#isWanted = false;
+  }
+
+  /** One is wanted whatever was recorded: what stands in the journal is not enough. */
+  want(): void {
+    this.#isWanted = true;
   }
 
   noteRecorded(records: number, bytes: number): void {
@@ -41,13 +48,15 @@ export class SnapshotsDue {
 
   get isDue(): boolean {
     const isMuch = this.#records >= this.#dueAt || this.#bytes >= MOST_RECORDED_BYTES;
-    return !this.#isBeingTaken && isMuch && this.#bytes >= RECORDED_FOR_SNAPSHOT * this.#lastBytes;
+    const isEnough = isMuch && this.#bytes >= RECORDED_FOR_SNAPSHOT * this.#lastBytes;
+    return !this.#isBeingTaken && (this.#isWanted || isEnough);
   }
 
   /** One is being taken. Answers how many bytes a record has had since the last one. */
   take(): number {
     const recordBytes = this.#bytes / Math.max(1, this.#records);
     this.#isBeingTaken = true;
+    this.#isWanted = false;
     this.#dueAt = this.#every;
     this.#records = 0;
     this.#bytes = 0;

@@ -10,7 +10,7 @@ import { type Assembled, assemble } from './entries.ts';
 import type { MadeJournals } from './made.ts';
 import { MOST_BYTES_AT_ONCE, type Reading, readStream } from './reading.ts';
 import { firstUnlike, numberOf, type Range } from './strays.ts';
-import { managerOf, whatIsThere } from './stream.ts';
+import { gone, managerOf, whatIsThere } from './stream.ts';
 import type { Turns } from './turns.ts';
 import type { StoredTail } from './writer.ts';
 
@@ -49,6 +49,8 @@ export function storedIn<R>({ bus, clock, subject, stream, owner, made, turns }:
   async function readAll(state: StreamInfo['state'], signal: AbortSignal): Promise<Assembled<R> | null> {
     const { messages, bytes, first_seq: first, last_seq: last } = state;
     if (messages === 0) {
+      // Somebody has made it: what its owner begins with is noted when that stands there.
+      if (last === 0 && (await made.has(owner))) throw gone({ stream, owner, made });
       const hadOwn = last > 0 && firstUnlike(await made.straysOf(owner), [1, last]) !== null;
       if (hadOwn) throw lost(`had ${last} entries and has none`);
       return assemble<R>([]);

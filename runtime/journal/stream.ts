@@ -58,13 +58,10 @@ export async function streamOf(options: StreamOptions): Promise<StreamInfo> {
   const found = await whatIsThere(streams.info(stream));
   if (found === null) {
     if (known !== undefined || (await made.has(owner))) throw gone(options);
-    const info = await makeStream(options);
-    await made.note(owner);
-    return info;
+    return makeStream(options);
   }
   if (known !== undefined) insistSame(found, known, options);
   insistFit(found.config, options);
-  await made.note(owner);
   return found;
 }
 
@@ -79,7 +76,9 @@ export async function whatIsThere<T>(asked: Promise<T>): Promise<T | null> {
   }
 }
 
-async function makeStream({ streams, stream, subject, replicas }: StreamOptions): Promise<StreamInfo> {
+type Making = Pick<StreamOptions, 'streams' | 'stream' | 'subject' | 'replicas'>;
+
+export async function makeStream({ streams, stream, subject, replicas }: Making): Promise<StreamInfo> {
   try {
     return await streams.add({
       name: stream,
@@ -93,7 +92,7 @@ async function makeStream({ streams, stream, subject, replicas }: StreamOptions)
   }
 }
 
-function gone({ stream, owner, made }: StreamOptions): CellwrightError {
+export function gone({ stream, owner, made }: Pick<StreamOptions, 'stream' | 'owner' | 'made'>): CellwrightError {
   const message =
     `journal '${stream}' is gone, with all that '${owner}' had recorded: it was deleted, or the server has lost its ` +
     `storage. Restore it, or begin without it: ${made.howToForget(owner)}, and start the nodes anew`;
@@ -107,8 +106,15 @@ function insistSame({ created, state }: StreamInfo, known: KnownStream, options:
   throw new CellwrightError('journal-lost', message);
 }
 
-/** An operator may change what suits him; but nothing may be left out of a journal. */
 function insistFit(config: StreamConfig, { stream, subject, replicas, onError }: StreamOptions): void {
+  const fault = unfitness(config, stream, subject);
+  if (fault !== null) throw fault;
+  if (config.num_replicas >= replicas) return;
+  onError(fewerReplicas(`journal '${stream}'`, stream, config, replicas));
+}
+
+/** An operator may change what suits him; but nothing may be left out of a journal. */
+export function unfitness(config: StreamConfig, stream: string, subject: string): CellwrightError | null {
   const discardsOld = (config.discard as string) !== 'new';
   const faults = [
     config.subjects?.includes(subject) !== true && `it does not take the subject '${subject}'`,
@@ -119,10 +125,7 @@ function insistFit(config: StreamConfig, { stream, subject, replicas, onError }:
     config.max_bytes > 0 && discardsOld && 'it drops old entries when it is large (max_bytes)',
     config.no_ack === true && 'it acknowledges nothing (no_ack)',
   ].filter((fault) => fault !== false);
-  if (faults.length > 0) {
-    const message = `stream '${stream}' cannot be a journal: ${faults.join('; ')}`;
-    throw new CellwrightError('journal-unfit', message);
-  }
-  if (config.num_replicas >= replicas) return;
-  onError(fewerReplicas(`journal '${stream}'`, stream, config, replicas));
+  if (faults.length === 0) return null;
+  const message = `stream '${stream}' cannot be a journal: ${faults.join('; ')}`;
+  return new CellwrightError('journal-unfit', message);
 }

@@ -55,6 +55,12 @@ export interface WriterOptions {
    * the entry is sent again until it is stored.
    */
   onRefused(reason: string): void;
+  /**
+   * Asked before a fault ends the writer, when the stream has lost what it acknowledged, or is no more, with what stands
+   * last there: the number after which the writer may go on, for its owner still knows all of it; or null, and the fault
+   * stands. When it fails the writer asks again. Default: null.
+   */
+  regain?(tail: StoredTail | null): Promise<number | null>;
   /** Told when an entry is refused for good: another owner has written, or the stream has lost what it acknowledged. */
   onBroken(error: CellwrightError): void;
 }
@@ -64,12 +70,16 @@ export interface Writer {
   readonly refusal: string | undefined;
   /** `stored` is called in the order of the appends, with the entry's number in the stream. */
   append(body: Uint8Array, stored: (sequence: number) => void): void;
+  /** Looks whether it can go on in the stream as it is now, while it has nothing to store; resolves with true when so. */
+  look(): Promise<boolean>;
+  /** The last entry that was stored. */
+  readonly lastStored: number;
   close(): void;
 }
 
 interface Entry {
   /** Its number in the epoch. */
-  readonly n: number;
+  n: number;
   readonly body: Uint8Array;
   readonly stored: (sequence: number) => void;
 }
@@ -80,7 +90,7 @@ interface Ack {
 }
 
 export function journalWriter(options: WriterOptions): Writer {
-  const { bus, clock, stream, subject, epoch, begun, readTail, noteRefused, onRefused, onBroken } = options;
+  const { bus, clock, stream, subject, epoch, begun, readTail, noteRefused, regain, onRefused, onBroken } = options;
   const inbox = bus.inbox();
   /** The first one is under way, the others wait for it. */
   const entries: Entry[] = [];
@@ -193,20 +203,31 @@ export function journalWriter(options: WriterOptions): Writer {
     const [entry] = entries;
     if (looking || entry === undefined) return;
     looking = true;
+    await lookFor(entry, otherwise).finally(() => {
+      looking = false;
+    });
+  }
+
+  async function lookFor(entry: Entry, otherwise: () => void): Promise<void> {
     // When the server does not answer now, the timer brings us here again.
     const tail = await readTail(lastStored).catch(() => undefined);
     const refusedAs = tail?.sequence === lastStored && fullAfter === before ? tail.removed : undefined;
     const isOnlyRefused = refusedAs === before + 1;
     if (isOnlyRefused) await noteRefused(refusedAs);
-    looking = false;
-    const isAcknowledgedOrClosed = entries[0] !== entry;
-    if (tail === undefined || isAcknowledgedOrClosed) return;
+    const isAcknowledgedOrClosed = () => entries[0] !== entry;
+    if (tail === undefined || isAcknowledgedOrClosed()) return;
     if (isOnlyRefused) {
       before = refusedAs;
       return;
     }
-    const fault = faultOf(tail, entry);
-    if (fault !== null) return breakOff(fault);
+    const fault = faultOf(tail, entry.n);
+    if (fault !== null) {
+      const after = await regained(fault, tail);
+      if (after === undefined || isAcknowledgedOrClosed()) return;
+      if (after === null) return breakOff(fault);
+      goOnAfter(after);
+      return begin();
+    }
     if (tail?.id === idOf(entry)) return stored(tail.sequence);
     // The one before it was sent again, and stored twice, which servers of 2.9 and newer ones in one cluster do.
     const [, tailN] = entryIdOf(tail?.id ?? '') ?? [];
@@ -214,8 +235,49 @@ export function journalWriter(options: WriterOptions): Writer {
     otherwise();
   }
 
-  /** Why an entry can never follow what stands last, or null. */
-  function faultOf(tail: StoredTail | null, { n: mine }: Entry): CellwrightError | null {
+  /** After which entry to go on though there is a fault; null when not at all, undefined when that cannot be told now. */
+  async function regained(fault: CellwrightError, tail: StoredTail | null): Promise<number | null | undefined> {
+    if (fault.code !== 'journal-lost' || regain === undefined) return null;
+    try {
+      return await regain(tail);
+    } catch (error) {
+      // What passes by itself is told of when nothing is stored for long.
+      const passes = error instanceof CellwrightError && error.retryable;
+      if (!closed && !passes) refused(messageOf(error));
+      return undefined;
+    }
+  }
+
+  /** Whoever reads the journal is to see that something is missing here; and the server may know the next id already. */
+  function goOnAfter(sequence: number): void {
+    before = sequence;
+    lastStored = sequence;
+    fullAfter = undefined;
+    n += 1;
+    for (const entry of entries) entry.n += 1;
+  }
+
+  async function look(): Promise<boolean> {
+    if (looking || closed || entries.length > 0) return false;
+    looking = true;
+    try {
+      const tail = await readTail(lastStored);
+      if (closed || entries.length > 0) return false;
+      const fault = faultOf(tail, n + 1);
+      if (fault === null) return true;
+      const after = await regained(fault, tail);
+      // What came meanwhile finds out by itself.
+      if (closed || entries.length > 0 || after === undefined) return false;
+      if (after === null) breakOff(fault);
+      else goOnAfter(after);
+      return after !== null;
+    } finally {
+      looking = false;
+    }
+  }
+
+  /** Why an entry of this number in the epoch can never follow what stands last, or null. */
+  function faultOf(tail: StoredTail | null, mine: number): CellwrightError | null {
     if (tail === null) {
       return new CellwrightError('journal-lost', `journal '${stream}' is gone, with all that it acknowledged`);
     }
@@ -270,6 +332,10 @@ export function journalWriter(options: WriterOptions): Writer {
       n += 1;
       entries.push({ n, body, stored });
       if (entries.length === 1) begin();
+    },
+    look,
+    get lastStored() {
+      return lastStored;
     },
     close,
   };

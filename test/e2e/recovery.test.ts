@@ -3,7 +3,11 @@
 
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { connectNats, type NatsBus } from '../../runtime/bus/nats.ts';
 import type { Connection } from '../../runtime/connect.ts';
+import { assemble } from '../../runtime/journal/entries.ts';
+import { readStream } from '../../runtime/journal/reading.ts';
+import { systemClock } from '../../runtime/system-clock.ts';
 import { type Deployment, type Process, withDeployment } from './deployment.ts';
 import { accepted, eventually, hostsUp } from './system.ts';
 
@@ -78,6 +82,37 @@ test('recovery - the server and all owners killed at once lose nothing that was 
       });
     }
     await eventually('all are listed as active', async () => (await everything(client)).active === FITS);
+  }));
+
+/** Whether an owner that opens its journal now is told that something is missing. */
+async function isMissed(bus: NatsBus, stream: string): Promise<boolean> {
+  const { streams } = await bus.connection.jetstreamManager();
+  const { first_seq: first, last_seq: last, messages } = (await streams.info(stream)).state;
+  if (messages === 0) return true;
+  const reading = readStream({ bus, clock: systemClock(), stream, first, last });
+  return assemble(await reading.entries).hasGap;
+}
+
+test('recovery - owners whose journals are purged write them anew, and may be killed then', () =>
+  withDeployment(async (deployment) => {
+    const { client, start, server } = deployment;
+    const owners = await started(deployment);
+    const ids = await Promise.all(Array.from({ length: FITS }, (_, n) => accepted(client, `p${n}x`)));
+    for (const id of ids) assert.is((await client.ended(id)).state, 'active', id);
+    const bus = await connectNats({ servers: server.url, name: 'operator' });
+    try {
+      const { streams } = await bus.connection.jetstreamManager();
+      const journals = OWNERS.map((owner) => `cw-${owner.replace(':', '-')}${owner.includes(':') ? '' : '-0'}-journal`);
+      for (const journal of journals) await streams.purge(journal);
+      for (const journal of journals) {
+        await eventually(`'${journal}' is whole again`, async () => !(await isMissed(bus, journal)));
+      }
+      await owners.end('SIGKILL');
+      await start(...OWNERS);
+      await eventually('all are listed as active', async () => (await everything(client)).active === FITS);
+    } finally {
+      await bus.close();
+    }
   }));
 
 test.run();

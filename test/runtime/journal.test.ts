@@ -509,7 +509,7 @@ function bringing(...consumers: readonly (readonly number[])[]): NatsBus {
   let made = 0;
   const entry = (seq: number) => {
     const [data] = entriesOf([{ n: seq }], { epoch: 1, pieceBytes: 1_000 });
-    return { data, headers: new Map([['Nats-Msg-Id', `1-${seq}`]]) };
+    return { data, headers: new Map([['Nats-Msg-Id', `1-${seq - 1}`]]) };
   };
   const left = new Map(consumers.map((numbers, n) => [`consumer${n}`, numbers]));
   let callback: (error: null, message: object) => void = () => {};

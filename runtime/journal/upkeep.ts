@@ -1,0 +1,173 @@
+// Looks now and then whether the stream of a journal still has what its owner needs to start again, while the owner runs and
+// knows all of it: entries may have been purged or deleted, or dropped by a limit that somebody has set. Then a snapshot
+// is wanted at once, which takes the place of all that is gone.
+
+import type { StreamAPI, StreamConfig, StreamInfo } from 'nats';
+import type { Address } from '../../actors/actor.ts';
+import { fnv1a } from '../../actors/routing.ts';
+import type { Clock, Timer } from '../clock.ts';
+import { CellwrightError } from '../errors.ts';
+import { firstUnlike, type Range } from './strays.ts';
+import { whatIsThere } from './stream.ts';
+
+export interface UpkeepOptions {
+  readonly clock: Clock;
+  readonly streams: StreamAPI;
+  readonly stream: string;
+  readonly owner: Address;
+  /** When the server made the stream. */
+  readonly created: string;
+  /** The first entry that is needed to start again. */
+  readonly needed: number;
+  readonly everyMs: number;
+  /** The last entry that was acknowledged here. */
+  lastStored(): number;
+  straysOf(): Promise<readonly Range[]>;
+  /** Why the stream may lose entries, or null. */
+  faultOf(config: StreamConfig): CellwrightError | null;
+  /** Has the writer look whether it can go on in the stream as it is now; resolves when it can, with true. */
+  lookAtTail(): Promise<boolean>;
+  /** Has a snapshot taken as soon as it can be. */
+  wantSnapshot(): void;
+  onError(error: CellwrightError): void;
+}
+
+/** A snapshot that is being written. */
+export interface Coming {
+  /** Its first entry stands there. */
+  first?: number;
+}
+
+export interface Upkeep {
+  /** A snapshot begins. */
+  begun(): Coming;
+  /** It is safe: answers whether it stands for all that is before it. */
+  ended(coming: Coming): boolean;
+  /** The writer goes on in a stream that has lost what was acknowledged, or was made anew. */
+  goesOnIn(created: string): void;
+  stop(): void;
+}
+
+export function upkeepOf(options: UpkeepOptions): Upkeep {
+  const { clock, streams, stream, owner, everyMs, wantSnapshot, onError } = options;
+  let { created } = options;
+  /** Null when nothing that stands there is enough. */
+  let needed: number | null = options.needed;
+  let coming: Coming | null = null;
+  let isDamaged = false;
+  let toldUnfit: string | undefined;
+  let isStopped = false;
+  let isLooking = false;
+  let timer: Timer | undefined;
+
+  function lookAfter(delayMs: number): void {
+    timer?.cancel();
+    timer = isStopped ? undefined : clock.after(delayMs, () => void look());
+  }
+
+  async function look(): Promise<void> {
+    if (isLooking) return;
+    isLooking = true;
+    // What hinders a look hinders what is appended, too, and is told of there.
+    await lookNow().catch(() => {});
+    isLooking = false;
+    lookAfter(everyMs);
+  }
+
+  async function lookNow(): Promise<void> {
+    const last = options.lastStored();
+    const info = await whatIsThere(streams.info(stream));
+    if (isStopped) return;
+    if (info !== null) tellUnfit(info.config);
+    if (info === null || info.created !== created || info.state.last_seq < last) {
+      const isThere = await options.lookAtTail();
+      if (isThere && !isStopped && info !== null && info.created !== created) goesOnIn(info.created);
+      return;
+    }
+    const isEnough = await hasWhatIsNeeded(info.state, last);
+    if (isStopped || isEnough === undefined) return;
+    if (!isEnough) return damaged();
+    if (isDamaged) mended();
+  }
+
+  /** Undefined while that cannot be told. */
+  async function hasWhatIsNeeded(state: StreamInfo['state'], last: number): Promise<boolean | undefined> {
+    const { first_seq: first, last_seq, messages } = state;
+    if (coming !== null && coming.first === undefined) return undefined;
+    if (isMissing(first)) return false;
+    if (last_seq - first + 1 === messages) return whole();
+    // An operator deletes them one at a time.
+    const { state: detailed } = await streams.info(stream, { deleted_details: true });
+    const strays = await options.straysOf();
+    const deleted = (detailed.deleted ?? []).filter((sequence) => sequence <= last);
+    const own = deleted.filter((sequence) => firstUnlike(strays, [sequence, sequence]) !== null);
+    return own.some((sequence) => isMissing(sequence + 1)) ? false : whole();
+  }
+
+  /** What is being written stands for what is before it once it is whole. */
+  const neededNow = () => coming?.first ?? needed;
+
+  /** Whether nothing before this entry is there, though it is needed. */
+  function isMissing(first: number): boolean {
+    const from = neededNow();
+    return from === null || first > from;
+  }
+
+  const whole = () => (coming === null ? true : undefined);
+
+  function damaged(): void {
+    wantSnapshot();
+    if (isDamaged) return;
+    isDamaged = true;
+    const message =
+      `journal '${stream}' lacks entries that '${owner}' needs to start again: they were removed or dropped, or the server ` +
+      'has lost them. It writes all that it knows anew: do not stop it before it says journal-mended';
+    onError(new CellwrightError('journal-damaged', message));
+  }
+
+  function mended(): void {
+    isDamaged = false;
+    onError(
+      new CellwrightError('journal-mended', `journal '${stream}' has all again that '${owner}' needs to start again`),
+    );
+  }
+
+  function tellUnfit(config: StreamConfig): void {
+    const fault = options.faultOf(config);
+    if (fault !== null && fault.message !== toldUnfit) {
+      onError(
+        new CellwrightError('journal-unfit', `${fault.message}. '${owner}' runs on, and cannot start again like that`),
+      );
+    }
+    toldUnfit = fault?.message;
+  }
+
+  function goesOnIn(made: string): void {
+    created = made;
+    needed = null;
+    coming = null;
+    damaged();
+  }
+
+  // Those of one process do not all look at the same time.
+  lookAfter(everyMs * (0.5 + (fnv1a(owner) % 1_000) / 2_000));
+
+  return {
+    begun() {
+      coming = {};
+      return coming;
+    },
+    ended(ending) {
+      if (ending !== coming || ending.first === undefined) return false;
+      needed = ending.first;
+      coming = null;
+      if (isDamaged) lookAfter(0);
+      return true;
+    },
+    goesOnIn,
+    stop() {
+      isStopped = true;
+      timer?.cancel();
+    },
+  };
+}

@@ -1,0 +1,307 @@
+// Area: journal upkeep. The stream of a journal loses what its owner needs to start again, while the owner runs: it finds
+// that out, and writes all that it knows anew, so that nothing is lost when its process dies. On a real server.
+
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import type { Actor, Message } from '../../actors/actor.ts';
+import { snapshotOf } from '../../actors/snapshot.ts';
+import type { Rows } from '../../actors/table.ts';
+import { connectNats, type NatsBus } from '../../runtime/bus/nats.ts';
+import type { CellwrightError } from '../../runtime/errors.ts';
+import { jetStreamJournals } from '../../runtime/journal/jetstream.ts';
+import type { Tenure } from '../../runtime/ownership/tenure.ts';
+import { subjectsOf } from '../../runtime/subjects.ts';
+import { systemClock } from '../../runtime/system-clock.ts';
+import { actorHost } from '../../runtime/turn.ts';
+import { eventually } from '../e2e/system.ts';
+import { startTestServer, type TestServer } from '../support/nats-server.ts';
+import { failureOf, until } from '../support/until.ts';
+
+const test = suite('journal upkeep');
+const OWNER = 'cell/c1';
+const STREAM = 'cw-cell-c1-journal';
+const SUBJECT = 'cw.cell.c1.journal';
+const clock = systemClock();
+
+function rowsOf(all: unknown[]): Rows {
+  let taken = 0;
+  const take = (rows: number) => {
+    taken += rows;
+    return all.slice(taken - rows, taken);
+  };
+  return {
+    count: all.length,
+    take,
+    get isOver() {
+      return taken >= all.length;
+    },
+  };
+}
+
+type Note = { type: 'note'; n: number };
+
+/** Knows all numbers that it was told. */
+const actor: Actor<{ known: number[] }, Note & Message, number> = {
+  init: () => ({ known: [] }),
+  apply: ({ known }, n) => void known.push(n),
+  receive(state, message, _from, turn) {
+    if (message.type !== 'note') return;
+    state.known.push(message.n);
+    turn.record(message.n);
+    turn.send('listener', { type: 'welcome', incarnation: `${message.n}` } as never);
+  },
+  recover() {},
+  snapshot: ({ known }) => snapshotOf({}, { known: rowsOf(known.map((n) => [n, 'x'.repeat(4_000)])) }),
+  restore: (parts) => ({ known: parts.flatMap((part) => (part as { known: [number][] }).known.map(([n]) => n)) }),
+};
+
+interface Owner {
+  /** Resolves when what was told is acknowledged. */
+  note(...numbers: number[]): Promise<void>;
+  /** The codes of what it has said of its journal. */
+  readonly told: string[];
+  readonly failures: string[];
+  /** Ends as a process does that is killed. */
+  kill(): Promise<void>;
+}
+
+interface Stage {
+  readonly server: TestServer;
+  readonly bus: NatsBus;
+  readonly streams: Awaited<ReturnType<NatsBus['connection']['jetstreamManager']>>['streams'];
+  /** An owner in a process of its own. */
+  owner(more?: { tenure?: Tenure; lookEveryMs?: number; bus?: NatsBus }): Promise<Owner>;
+  /** What an owner knows that is opened in a new process. */
+  known(): Promise<number[]>;
+}
+
+const held: Tenure = { epoch: 1, holds: () => true };
+
+function onStage(body: (stage: Stage) => Promise<void>): () => Promise<void> {
+  return async () => {
+    const server = await startTestServer();
+    const bus = await connectNats({ servers: server.url, name: 'upkeep', reconnectWaitMs: 20, onError() {} });
+    const { streams } = await bus.connection.jetstreamManager();
+    const owners: Owner[] = [];
+    async function owner({ tenure = held, lookEveryMs = 50, bus: by = bus } = {}): Promise<Owner> {
+      const told: string[] = [];
+      const failures: string[] = [];
+      const out: string[] = [];
+      const onError = ({ code }: CellwrightError) => void told.push(code);
+      const journals = jetStreamJournals({ bus: by, clock, subjects: subjectsOf('cw'), lookEveryMs, onError });
+      const send = (_from: string, _to: string, message: object) =>
+        void out.push((message as { incarnation: string }).incarnation);
+      const host = actorHost({
+        address: OWNER,
+        actor,
+        journal: journals<number>(OWNER),
+        clock,
+        outbox: { send, publish() {}, local() {}, setEpoch() {} },
+        maxMailbox: 100_000,
+        onFailure: ({ message }) => failures.push(message),
+      });
+      await host.start(tenure);
+      // As whoever keeps its lease does.
+      const renewals = setInterval(() => host.resume(), 20);
+      const one: Owner = {
+        told,
+        failures,
+        async note(...numbers) {
+          for (const n of numbers) {
+            host.deliver({ type: 'note', n } as never, 'test');
+            await until('it is acknowledged', () => failures.length > 0 || out.includes(`${n}`));
+            assert.equal(failures, []);
+          }
+        },
+        async kill() {
+          clearInterval(renewals);
+          await host.stop();
+        },
+      };
+      owners.push(one);
+      return one;
+    }
+    async function known(): Promise<number[]> {
+      const journal = jetStreamJournals({ bus, clock, subjects: subjectsOf('cw') })<number>(OWNER);
+      const { snapshot, records } = await journal.open();
+      await journal.close();
+      return [...(snapshot === null ? [] : actor.restore(snapshot).known), ...records];
+    }
+    try {
+      await body({ server, bus, streams, owner, known });
+    } finally {
+      await Promise.all(owners.map((one) => one.kill()));
+      await bus.close();
+      await server.stop();
+    }
+  };
+}
+
+const MENDED = ['journal-damaged', 'journal-mended'];
+const mended = (owner: Owner, times = 1) =>
+  until('it is mended', () => owner.told.filter((code) => code === 'journal-mended').length >= times, 15_000);
+
+const DAMAGES: readonly (readonly [string, (stage: Stage) => Promise<unknown>])[] = [
+  ['purged', ({ streams }) => streams.purge(STREAM)],
+  ['purged in part', ({ streams }) => streams.purge(STREAM, { seq: 3 })],
+  ['robbed of an entry', ({ streams }) => streams.deleteMessage(STREAM, 3)],
+  ['robbed of its last entry', ({ streams }) => streams.deleteMessage(STREAM, 4)],
+  ['deleted', ({ streams }) => streams.delete(STREAM)],
+  [
+    'deleted and made anew',
+    async ({ streams }) => {
+      await streams.delete(STREAM);
+      await streams.add({ name: STREAM, subjects: [SUBJECT] });
+    },
+  ],
+];
+
+for (const [what, damage] of DAMAGES) {
+  test(
+    `journal upkeep - a journal that is ${what} while its owner runs is mended, whether the owner records or not`,
+    onStage(async (stage) => {
+      const { owner, known } = stage;
+      const idle = await owner();
+      await idle.note(1, 2, 3);
+      await damage(stage);
+      await mended(idle);
+      assert.equal(idle.told, MENDED);
+      assert.equal(await known(), [1, 2, 3]);
+      await idle.kill();
+      const busy = await owner();
+      await busy.note(4, 5, 6);
+      const { state } = await stage.streams.info(STREAM);
+      await (what.startsWith('robbed')
+        ? stage.streams.deleteMessage(STREAM, state.last_seq - (what.includes('last') ? 0 : 1))
+        : what.endsWith('part')
+          ? stage.streams.purge(STREAM, { seq: state.last_seq })
+          : damage(stage));
+      await busy.note(7, 8);
+      await mended(busy);
+      await busy.note(9);
+      assert.equal(await known(), [1, 2, 3, 4, 5, 6, 7, 8, 9]);
+    }),
+  );
+}
+
+test(
+  'journal upkeep - a snapshot that is removed is taken again, also one that is being taken',
+  onStage(async ({ streams, owner, known }) => {
+    const one = await owner();
+    const numbers = Array.from({ length: 300 }, (_, n) => n);
+    await one.note(...numbers);
+    for (let times = 1; times < 6; times += 1) {
+      await streams.purge(STREAM);
+      if (times % 2 === 0)
+        await eventually('a part stands', async () => (await streams.info(STREAM)).state.messages > 0);
+      if (times % 2 === 0) await streams.purge(STREAM);
+      await mended(one, times);
+    }
+    assert.equal(await known(), numbers);
+  }),
+);
+
+test(
+  'journal upkeep - a stream that is set to lose entries is told of while its owner runs, and what it drops is written anew',
+  onStage(async ({ streams, owner, known }) => {
+    const one = await owner();
+    await one.note(1, 2, 3);
+    const { config } = await streams.info(STREAM);
+    await streams.update(STREAM, { ...config, max_msgs: 2 });
+    await mended(one);
+    await one.note(4);
+    await one.note(5);
+    await one.note(6);
+    await mended(one, 2);
+    await streams.update(STREAM, config);
+    assert.equal(await known(), [1, 2, 3, 4, 5, 6]);
+    assert.equal(one.told, ['journal-unfit', ...MENDED, ...MENDED]);
+  }),
+);
+
+test(
+  'journal upkeep - who has lost the lease or the journal writes nothing over what the next owner has',
+  onStage(async ({ streams, owner, known }) => {
+    let holds = true;
+    const before = await owner({ tenure: { epoch: 1, holds: () => holds } });
+    await before.note(1, 2, 3);
+    holds = false;
+    await streams.delete(STREAM);
+    const { length } = before.told;
+    await until('it has looked', () => before.told.length > length || before.failures.length > 0, 300).catch(() => {});
+    assert.is((await failureOf(() => streams.info(STREAM))).message, 'stream not found');
+    holds = true;
+    await mended(before);
+    const next = await owner({ tenure: { epoch: 9, holds: () => true } });
+    await next.note(4);
+    await streams.purge(STREAM);
+    await mended(next);
+    // It takes itself for the owner still, and is not.
+    await eventually('the one before knows that it is replaced', async () => {
+      if (before.failures.length === 0) await before.note(666).catch(() => {});
+      return before.failures.length > 0;
+    });
+    assert.equal(await known(), [1, 2, 3, 4]);
+  }),
+);
+
+test(
+  'journal upkeep - before all is written anew nobody takes what is there for the journal',
+  onStage(async ({ bus, streams, known }) => {
+    const journal = jetStreamJournals({ bus, clock, subjects: subjectsOf('cw') })<number>(OWNER);
+    await journal.open(held);
+    const append = (n: number) =>
+      new Promise<void>((resolve, reject) => {
+        journal.append([n], (error) => (error === null ? resolve() : reject(error)));
+      });
+    for (const n of [1, 2, 3]) await append(n);
+    await streams.delete(STREAM);
+    await streams.add({ name: STREAM, subjects: [SUBJECT] });
+    const empty = (await failureOf(known)) as CellwrightError;
+    assert.is(empty.code, 'journal-lost');
+    assert.match(empty.message, /is gone.*nats kv del cw_deployment journal\.cell\.c1/);
+    await append(4);
+    assert.ok(journal.wantsSnapshot);
+    assert.is((await streams.info(STREAM)).state.messages, 1);
+    assert.is(((await failureOf(known)) as CellwrightError).code, 'journal-lost');
+    await new Promise<void>((resolve) => {
+      journal.beginSnapshot().add({ known: [1, 2, 3, 4].map((n) => [n]) }, true, resolve);
+    });
+    assert.equal(await known(), [1, 2, 3, 4]);
+    await journal.close();
+  }),
+);
+
+test(
+  'journal upkeep - a journal that has all that is needed is asked about once in a while, and nothing is said of it',
+  onStage(async ({ bus, streams, owner, known }) => {
+    const asked: string[] = [];
+    const subscription = bus.connection.subscribe('$JS.API.>', {
+      callback: (_error, { subject }) => void asked.push(subject),
+    });
+    const one = await owner();
+    await one.note(1);
+    asked.length = 0;
+    await until('it was asked five times', () => asked.length >= 5);
+    assert.equal(new Set(asked), new Set([`$JS.API.STREAM.INFO.${STREAM}`]));
+    subscription.unsubscribe();
+    // What is none of its own may go: it ends with that, as before.
+    bus.connection.publish(SUBJECT, 'hello');
+    await bus.flush();
+    const { state } = await streams.info(STREAM);
+    await streams.deleteMessage(STREAM, state.last_seq);
+    await one.kill();
+    assert.equal(one.told, []);
+    const { message } = await failureOf(known);
+    const [, key = '', note = ''] = /nats kv put cw_deployment (\S+) '(.+)'$/.exec(message) ?? [];
+    await (await bus.connection.jetstream().views.kv('cw_deployment')).put(key, note);
+    const next = await owner();
+    await next.note(2);
+    const looked = bus.connection.subscribe(`$JS.API.STREAM.INFO.${STREAM}`);
+    for await (const _ of looked) if (looked.getProcessed() >= 6) break;
+    assert.equal(next.told, [], 'of strays that were removed');
+    assert.equal(await known(), [1, 2]);
+  }),
+);
+
+test.run();
