@@ -158,6 +158,21 @@ test('all that stands in the way - of a named host that is set aside it is told 
   assert.is(recordOnNamed(firstOnNamed({ rankings, view }, { spec }))?.told[0]?.refusal.until, 90_000);
 });
 
+test('all that stands in the way - of a named host that lacks very much, nothing that is told is cut short', () => {
+  const view = viewOf({ host: 'h1' });
+  const tell = (count: number) => {
+    const required = Array.from({ length: count }, (_, n) => `CUSTOM_RATHER_LONG_${n}`);
+    const groups = [{ name: '', resources: { VCPU: 1 }, required }];
+    const spec: RequestSpec = { groups, groupPolicy: 'none', tree: { oneOf: ['p-h1'] } };
+    const words = wordsOnNamed(firstOnNamed({ rankings, view }, { spec }))[0]?.words ?? '';
+    assert.ok(words.length <= 340, words);
+    return words.split('; and ').slice(1);
+  };
+  const lacks = (n: number) => `provider 'h1' lacks the required trait CUSTOM_RATHER_LONG_${n}`;
+  assert.equal(tell(4), [lacks(1), lacks(2), lacks(3)]);
+  assert.equal(tell(7), [lacks(1), lacks(2), lacks(3), 'more stands in its way']);
+});
+
 test('all that stands in the way - of several that keep together it is told what they lack, and of nothing else', () => {
   const instanceGroup = { id: 'p/db', policy: 'affinity' as const };
   const groups = [{ name: '', resources: { VCPU: 2, MEMORY_MB: 1 } }];

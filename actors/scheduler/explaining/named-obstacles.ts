@@ -52,10 +52,18 @@ export function firstOnNamed({ rankings, view }: Fleet, request: Request, count 
 export function wordsOnNamed(named: readonly OnNamed[]): { place: string; words: string }[] {
   return named.map(({ host, found: { all, isMore } }) => {
     const place = `${host.cell}/${host.host}`;
-    const more = isMore ? ['more stands in its way'] : [];
-    const told = [...all.map(({ message }) => message), ...more].join('; and ');
-    return { place, words: clipped(`${place}, which it names: ${told}`, MAX_WORDS_LENGTH) };
+    const messages = all.map(({ message }) => message);
+    return { place, words: inFewWords(`${place}, which it names: `, messages, isMore) };
   });
+}
+
+/** As many of them as there is room for, none of them cut short but one that alone is too long. */
+function inFewWords(before: string, messages: readonly string[], isMore: boolean): string {
+  for (let told = messages.length; ; told -= 1) {
+    const more = isMore || told < messages.length ? ['more stands in its way'] : [];
+    const words = `${before}${[...messages.slice(0, told), ...more].join('; and ')}`;
+    if (words.length <= MAX_WORDS_LENGTH || told <= 1) return clipped(words, MAX_WORDS_LENGTH);
+  }
 }
 
 /** The same for a record, which has room for so many things on each host. */
