@@ -50,10 +50,9 @@ function headline(view: InstanceView): string {
   const where = host !== undefined ? ` on ${cell ?? '?'}/${host}` : cell !== undefined ? ` in cell ${cell}` : '';
   const which = attempt !== undefined && attempt > 1 ? ` (attempt ${attempt})` : '';
   const why = failure === undefined ? '' : `: ${failure.code}: ${messageWords(failure.message, view)}`;
-  const at = `${where}${which}${why}`;
   return view.state === 'unknown'
-    ? `how instance '${instance}' is, is not known${at}`
-    : `instance '${instance}' ${howWords(view)}${at}`;
+    ? `how instance '${instance}'${where}${which} is, is not known${why}`
+    : `instance '${instance}' ${howWords(view)}${where}${which}${why}`;
 }
 
 /** How much of a failure is told first, of which the attempts say all that drivers said. */

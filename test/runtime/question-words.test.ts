@@ -1368,6 +1368,10 @@ test('words - while its cell is silent, it is not said that an instance is not o
   assert.is(wordsOfExplanation(silent, decision)[1], `the decision chose c2/big; ${orElsewhere}`);
   const only = { ...decision, alternates: [] };
   assert.is(wordsOfExplanation(silent, only)[1], 'its last known host is c2/big, which the decision chose');
+  const headline = (view: object) => wordsOfExplanation({ ...silent, ...view }, only)[0];
+  const why = `is, is not known: cell-silent: ${silent.failure.message}`;
+  assert.is(headline({}), `how instance 'web' in cell c2 ${why}`, 'and not that it is not known in that cell');
+  assert.is(headline({ host: 'big', attempt: 2 }), `how instance 'web' on c2/big (attempt 2) ${why}`);
 });
 
 test('words - a host that nobody knows any more is in the cell in which the record has it', async () => {
