@@ -43,7 +43,10 @@ export function faultWords({ keyword, message, params }: { keyword: string; mess
     const rule = PATTERNS.get(String((params as { pattern?: string | RegExp }).pattern));
     if (rule !== undefined) return `must be ${rule}`;
   }
-  return message.replace(/^must be (>=|<=|>|<) /, (_, bound: string) => `must be ${BOUNDS[bound]} `);
+  return message
+    .replace(/^must be (>=|<=|>|<) /, (_, bound: string) => `must be ${BOUNDS[bound]} `)
+    .replace(/ 1 (character|item)s$/, ' 1 $1')
+    .replace(/ 1 properties$/, ' 1 property');
 }
 
 /** How much of a wrong value is said back, in characters: one with many fields would fill the screen. */

@@ -166,4 +166,13 @@ test('schemas - a long type is not said back in full, and can be sent', () => {
   }
 });
 
+test('schemas - a bound of one is told in the singular', () => {
+  const least = (schema: Parameters<typeof checkOf>[0], value: unknown) => checkOf(schema, 'it')(value)?.message;
+  assert.is(least(Type.String({ minLength: 1 }), ''), 'it must not have fewer than 1 character');
+  assert.is(least(Type.String({ maxLength: 1 }), 'ab'), 'it must not have more than 1 character');
+  assert.is(least(Type.Array(Type.String(), { minItems: 1 }), []), 'it must not have fewer than 1 item');
+  assert.is(least(Type.Object({}, { minProperties: 1 }), {}), 'it must not have fewer than 1 property');
+  assert.is(least(Type.String({ maxLength: 21 }), 'a'.repeat(22)), 'it must not have more than 21 characters');
+});
+
 test.run();
