@@ -52,7 +52,7 @@ function amounts(text: string): Record<string, number> {
   for (const part of list(text)) {
     const [name = '', value, ...more] = part.split('=');
     if (value === undefined || more.length > 0 || !/^[A-Z][A-Z0-9_]*$/.test(name)) {
-      throw new InvalidArgumentError(`'${part}' must be CLASS=AMOUNT.`);
+      throw new InvalidArgumentError(`'${part}' must be CLASS=AMOUNT, the class in upper-case letters, digits and _.`);
     }
     if (found.has(name)) throw new InvalidArgumentError(`It names ${name} twice.`);
     found.set(name, amount(value));
