@@ -20,10 +20,12 @@ export function viewOf(instance: string, entry: Entry, open: OpenRequest | undef
   if (view.owes !== undefined && owedSince !== undefined) view.owedSince = owedSince;
   if (build === null) return view;
   if (phase === 'here' && cell === null && open?.parked !== undefined) {
-    const since = timeTold(open.parked.at, open.parkedAt, turn);
+    const parkedAt = timeTold(open.parked.at, open.parkedAt, turn);
     const { at, reason } = open.latest ?? open.parked;
     const asOf = timeTold(at, open.latest?.heard ?? null, turn);
-    const until = timeTold(open.waitUntil ?? since, open.ends?.waiting ?? null, turn);
+    const until = timeTold(open.waitUntil ?? parkedAt, open.ends?.waiting ?? null, turn);
+    // As the record of its decision has it once it waits no more.
+    const since = open.mayWaitMs === undefined ? parkedAt : until - open.mayWaitMs;
     view.waiting = { since, until, reason, asOf };
   }
   const endsAt = open?.waiting.has(instance) === true ? (open.ends?.unheard ?? null) : build.endsAt;
