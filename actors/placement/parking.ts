@@ -4,8 +4,8 @@ import type { Address, Message } from '../actor.ts';
 import type { PutTree } from '../messages/placement.ts';
 import type { Parked } from './holds.ts';
 import { blockersOf } from './lock-keys.ts';
+import { comesLate } from './puts.ts';
 import type { PlacementState } from './state.ts';
-import { comesLate } from './told-trees.ts';
 
 /** The most messages that wait; more are not answered. */
 const MAX_PARKED = 20_000;

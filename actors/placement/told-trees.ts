@@ -4,7 +4,8 @@ import type { Address } from '../actor.ts';
 import type { ProviderSpec, PutTree } from '../messages/placement.ts';
 import { isSame } from '../same.ts';
 import { treeFault } from './providers.ts';
-import type { PlacementState, Put } from './state.ts';
+import { comesLate, isOfLast } from './puts.ts';
+import type { PlacementState } from './state.ts';
 import { isEmptied, toldNoMore } from './tree-apply.ts';
 import { commit, type ShardWork } from './work.ts';
 
@@ -25,18 +26,6 @@ export function putTree(work: ShardWork, asked: PutTree, from: Address): void {
   if (!isUnchanged) commit(work, { type: 'tree', providers: tree, keepsOthers: true });
   if (incarnation !== undefined) puts.set(root, { incarnation, ask });
   turn.send(from, { type: 'tree-put', ask, root });
-}
-
-/** Whether the same life of the compute has told the last one later, though it came before. */
-export function comesLate(last: Pick<PutTree, 'incarnation' | 'ask'> | undefined, asked: PutTree): boolean {
-  const { incarnation, ask } = asked;
-  return incarnation !== undefined && last?.incarnation === incarnation && ask < last.ask;
-}
-
-/** Whether, as far as is known, nothing else was taken since: what another life told may lack what this one has. */
-function isOfLast(last: Put | undefined, { incarnation, ask }: PutTree): boolean {
-  if (last === undefined || incarnation === undefined) return true;
-  return last.incarnation === incarnation && last.ask === ask;
 }
 
 /**
