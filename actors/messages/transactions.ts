@@ -3,7 +3,8 @@
 // done so. What is held counts as used and is seen by nobody.
 
 import Type, { type Static } from 'typebox';
-import { Ask, Id, type MessageOf, message } from './common.ts';
+import { Ask, Id, Incarnation, type MessageOf, message } from './common.ts';
+import { ProviderSpec } from './placement.ts';
 import {
   ApiRefusal,
   ConsumerChanges,
@@ -38,10 +39,25 @@ const content = {
   leaves: Type.Optional(Type.Object({ id: Key, generations: Type.Record(Key, Type.Integer()) })),
   /** Providers that come from another shard: the first gets this parent, the others are below it. */
   joins: Type.Optional(Type.Object({ parent: Key, providers: Type.Array(MovingProvider, { minItems: 1 }) })),
+  /** What a compute has told of its tree that may be with another shard: it comes in, below what is there of the tree. */
+  comes: Type.Optional(
+    Type.Object({
+      root: Id,
+      providers: Type.Array(ProviderSpec, { minItems: 1 }),
+      incarnation: Type.Optional(Incarnation),
+      ask: Ask,
+    }),
+  ),
   /** The class or trait that is made must be new. */
   fresh: Type.Optional(Type.Boolean()),
-  /** No provider may have this id, or this name. */
-  absent: Type.Optional(Type.Object({ id: Type.Optional(Key), name: Type.Optional(Type.String({ maxLength: 200 })) })),
+  /** No provider may have this id, or one of these, or this name. */
+  absent: Type.Optional(
+    Type.Object({
+      id: Type.Optional(Key),
+      ids: Type.Optional(Type.Array(Key)),
+      name: Type.Optional(Type.String({ maxLength: 200 })),
+    }),
+  ),
   /** The provider must still have this name. */
   named: Type.Optional(Type.Object({ id: Key, name: Type.String({ maxLength: 255 }) })),
   /** The classes that the whole change is about; absent: it is all here. */

@@ -5,6 +5,7 @@ import { addAllocations, type Sums } from '../amounts.ts';
 import { olderThan } from '../deleted.ts';
 import { applyApiRecord, replaceAllocations } from './api/apply.ts';
 import { heldBy } from './consumers.ts';
+import { noteElsewhere } from './elsewhere.ts';
 import { forgetLately, type Hold, type Holds, REMEMBERED_MS, type StoredHolds } from './holds.ts';
 import { CLASSES, keysOfConsumers, PROVIDERS, TRAITS, usageTopic } from './lock-keys.ts';
 import { lock, unlock } from './locks.ts';
@@ -39,6 +40,7 @@ export function applyHold(state: PlacementState, record: HoldRecord): void {
   }
   if (record.brief === true) holds.lately.remember(transaction, record.at, changed);
   if (!record.confirmed) return;
+  if (hold.elsewhere !== undefined) noteElsewhere(state.elsewhere, hold.elsewhere);
   for (const { shared } of hold.keys) note(holds, shared, transaction, record.at);
   if (hold.record !== undefined) applyApiRecord(state, hold.record);
   else replaceAllocations(state, hold.consumers, hold.counted ?? true, record.at);

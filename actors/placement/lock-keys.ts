@@ -22,6 +22,9 @@ const heldKey = (resourceClass: string): string => `held ${resourceClass}`;
 /** Locked by those that put something below a provider. */
 const belowKey = (id: string): string => `below ${id}`;
 
+/** Locked by those that let something into a told tree. */
+const toldKey = (root: string): string => `told ${root}`;
+
 /** What a listing of one kind shows; a change over several shards that shows in it is told by these. */
 export const CLASSES = 'classes';
 export const TRAITS = 'traits';
@@ -70,11 +73,17 @@ function groupKeysOf({ consumers }: PlacementState, changes: readonly Membership
   return keys;
 }
 
+/** The ids that no provider may have. */
+export function absentIds({ absent: { id, ids = [] } = {} }: Pick<PartContent, 'absent'>): readonly string[] {
+  return id === undefined ? ids : [id, ...ids];
+}
+
 /** What a part locks beside its consumers. */
-export function keysBeside({ change, absent, inventories = [], leaves, joins }: PartContent): Keys {
+export function keysBeside(part: PartContent): Keys {
+  const { change, absent, inventories = [], leaves, joins, comes } = part;
   const alone: string[] = [];
   const shared: string[] = [];
-  if (absent?.id !== undefined) alone.push(idKey(absent.id));
+  alone.push(...absentIds(part).map(idKey));
   if (absent?.name !== undefined) alone.push(nameKey(absent.name));
   for (const { provider, inventories: given } of inventories) {
     alone.push(providerKey(provider));
@@ -85,6 +94,15 @@ export function keysBeside({ change, absent, inventories = [], leaves, joins }: 
     alone.push(TREES, ...joins.providers.flatMap(({ id, name }) => [providerKey(id), idKey(id), nameKey(name)]));
     shared.push(providerKey(joins.parent), belowKey(joins.parent));
     for (const { inventories: given, traits } of joins.providers) {
+      shared.push(...Object.keys(given).map(classKey), ...traits.map(traitKey));
+    }
+  }
+  if (comes !== undefined) {
+    alone.push(toldKey(comes.root), ...comes.providers.flatMap(({ id }) => [providerKey(id), idKey(id)]));
+    // What they stand below stays where it is.
+    shared.push(TREES, providerKey(comes.root));
+    for (const { parent, inventories: given, traits } of comes.providers) {
+      if (parent !== null) shared.push(providerKey(parent), belowKey(parent));
       shared.push(...Object.keys(given).map(classKey), ...traits.map(traitKey));
     }
   }
@@ -228,13 +246,18 @@ function needsOf(
       const mayGo = mayGoBy(state, message.providers);
       const told = message.providers.flatMap(({ id, inventories, traits }) => [
         providerKey(id),
+        idKey(id),
         ...Object.keys(inventories).map(classKey),
         ...traits.map(traitKey),
       ]);
-      return { free: mayGo.map(belowKey), open: [...told, ...mayGo.map(providerKey)] };
+      const [root] = message.providers;
+      return {
+        free: mayGo.map(belowKey),
+        open: [...(root === undefined ? [] : [toldKey(root.id)]), ...told, ...mayGo.map(providerKey)],
+      };
     }
     case 'withdraw-tree':
-      return { free: (state.trees.get(message.root) ?? []).map(providerKey) };
+      return { free: [toldKey(message.root), ...(state.trees.get(message.root) ?? []).map(providerKey)] };
     case 'claim': {
       const { consumer, allocations, spec } = message;
       const free = [consumerKey(consumer)];

@@ -6,7 +6,8 @@ import { present } from '../present.ts';
 import { decideConsumers, reshape } from './api/allocations.ts';
 import { decide } from './api/api.ts';
 import { duplicateId, duplicateName, noParent, type Refused, refused } from './api/refusals.ts';
-import { keysBeside } from './lock-keys.ts';
+import { absentIds, keysBeside } from './lock-keys.ts';
+import { decideComing } from './newcomers.ts';
 import { inUse, type Provider } from './providers.ts';
 import type { ApiRecord, ConsumerRecord, HeldPart } from './records.ts';
 import type { PlacementState } from './state.ts';
@@ -18,17 +19,21 @@ export function decidePart(state: PlacementState, part: PartContent, now: number
   if (fault !== null) return fault;
   const decided = contentOf(state, part, now);
   if ('refused' in decided) return decided;
-  const { change, absent, inventories, leaves, joins, counted, wide } = part;
-  const isBeside = [change, absent, inventories, leaves, joins].some((one) => one !== undefined);
+  const { change, absent, inventories, leaves, joins, comes, counted, wide } = part;
+  const isBeside = [change, absent, inventories, leaves, joins, comes].some((one) => one !== undefined);
+  const elsewhere = [...absentIds(part), ...Object.keys(leaves?.generations ?? {})];
   return {
     ...decided,
     ...(isBeside ? { locks: keysBeside(part) } : {}),
+    ...(elsewhere.length > 0 ? { elsewhere } : {}),
     ...present({ counted, wide }),
   };
 }
 
-function refusalOfNames({ providers, indexes }: PlacementState, { absent, named }: PartContent): Refused | null {
-  if (absent?.id !== undefined && providers.has(absent.id)) return duplicateId(absent.id);
+function refusalOfNames({ providers, indexes }: PlacementState, part: PartContent): Refused | null {
+  const { absent, named } = part;
+  const known = absentIds(part).find((id) => providers.has(id));
+  if (known !== undefined) return duplicateId(known);
   if (absent?.name !== undefined && indexes.names.has(absent.name)) return duplicateName(absent.name);
   if (named !== undefined && providers.get(named.id)?.spec.name !== named.name) {
     return refused('changed-meanwhile', `provider '${named.id}' is not named '${named.name}' any more`);
@@ -38,11 +43,15 @@ function refusalOfNames({ providers, indexes }: PlacementState, { absent, named 
 
 function contentOf(
   state: PlacementState,
-  { consumers, inventories = [], classes, change, fresh, leaves, joins }: PartContent,
+  { consumers, inventories = [], classes, change, fresh, leaves, joins, comes }: PartContent,
   now: number,
 ): Refused | { consumers: readonly ConsumerRecord[]; record?: ApiRecord } {
   if (leaves !== undefined) return leaving(state, leaves);
   if (joins !== undefined) return joining(state, joins, now);
+  if (comes !== undefined) {
+    const coming = decideComing(state, comes);
+    return 'refused' in coming ? coming : { consumers: [], ...coming };
+  }
   if (change !== undefined) {
     const decided = decide(state, change, now);
     if (!('record' in decided)) throw new Error(`'${change.type}' is no change`);

@@ -76,6 +76,8 @@ export type ApiRecord =
   /** The parents are told before their children. */
   | { type: 'subtree-left'; ids: readonly string[] }
   | { type: 'subtree-joined'; parent: string; providers: readonly MovingProvider[]; at: number }
+  /** What a compute has told of its tree, and no other shard has. */
+  | { type: 'tree-grown'; root: string; providers: readonly ProviderSpec[] }
   | { type: 'inventories'; id: string; inventories: ApiInventories; at: number }
   | { type: 'traits'; id: string; traits: readonly string[]; at: number }
   | { type: 'aggregates'; id: string; aggregates: readonly string[]; counted: boolean; at: number }
@@ -98,6 +100,8 @@ export interface HeldPart {
   readonly consumers: readonly ConsumerRecord[];
   /** What else changes; with inventories, what the consumers hold is in it too. */
   readonly record?: ApiRecord;
+  /** Ids that are with another shard then. */
+  readonly elsewhere?: readonly string[];
   /** What is locked beside the consumers and what they hold. */
   readonly locks?: Keys;
   /** False: the providers do not count it. */

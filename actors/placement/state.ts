@@ -5,6 +5,7 @@ import { Table } from '../table.ts';
 import type { Looks } from './api/looking.ts';
 import { type Catalog, emptyCatalog } from './catalog.ts';
 import { type Consumers, noConsumers } from './consumers.ts';
+import type { Elsewhere } from './elsewhere.ts';
 import { type Fences, noFences } from './fences.ts';
 import { type GroupHomes, noGroupHomes } from './group-homes.ts';
 import { emptyGroups, type Groups } from './groups.ts';
@@ -38,6 +39,8 @@ export interface PlacementState {
   readonly transactions: Transactions;
   /** Where the members of instance groups are. Made of the consumers; not recorded. */
   readonly groups: Groups;
+  /** Which ids may be with other shards. */
+  readonly elsewhere: Elsewhere;
   /** With which shard each group is that keeps together, where there are several. */
   readonly groupHomes: GroupHomes;
   /** The resource classes and traits beyond the standard ones. */
@@ -71,6 +74,7 @@ export function emptyPlacement(): PlacementState {
     homes: new Table((shards, id) => [id, shards]),
     transactions: noTransactions(),
     groups: emptyGroups(),
+    elsewhere: new Set(),
     groupHomes: noGroupHomes(),
     catalog: emptyCatalog(),
     indexes: emptyIndexes(),

@@ -29,10 +29,12 @@ export interface StoredPlacement {
   transactions?: StoredTransactions;
   groupHomes?: StoredGroupHomes;
   gone?: number;
+  elsewhere?: readonly number[];
 }
 
 export function storePlacement(state: PlacementState): Snapshot {
-  const { providers, trees, consumers, catalog, fences, holds, homes, transactions, groupHomes, gone } = state;
+  const { providers, trees, consumers, catalog, fences, holds, homes, transactions, groupHomes, gone, elsewhere } =
+    state;
   return snapshotOf(
     {
       catalog: { classes: [...catalog.classes], traits: [...catalog.traits] },
@@ -40,6 +42,7 @@ export function storePlacement(state: PlacementState): Snapshot {
       ...(transactions.count === 0 ? {} : { transactions: storeTransactions(transactions) }),
       ...(groupHomes.count === 0 ? {} : { groupHomes: storeGroupHomes(groupHomes) }),
       ...(gone.generation < 0 ? {} : { gone: gone.generation }),
+      ...(elsewhere.size === 0 ? {} : { elsewhere: [...elsewhere] }),
     },
     {
       providers: providers.capture(),
@@ -85,5 +88,6 @@ export function* restorePlacement(stored: StoredPlacement): Generator<void, Plac
     Object.assign(state.providers.get(spec.id) as Provider, { generation, quiet, changedAt });
   });
   state.gone.generation = stored.gone ?? -1;
+  for (const lot of stored.elsewhere ?? []) state.elsewhere.add(lot);
   return state;
 }

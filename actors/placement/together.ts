@@ -13,6 +13,7 @@ import { wakeId } from '../wakes.ts';
 import { answer } from './api/answer.ts';
 import { refused } from './api/refusals.ts';
 import { consider, endHold, hold, readConsumers } from './holding.ts';
+import { comingBy, leftToCome, partsOf, wordOf } from './newcomers.ts';
 import { park } from './parking.ts';
 import type { PlacementState } from './state.ts';
 import type { Outcome, Transaction } from './transactions.ts';
@@ -50,7 +51,7 @@ function open(work: ShardWork, asked: TransactionMessageOf<'change-together'>, f
   const standing = transactions.known.get(transactions.byKey.get(asked.key) ?? '');
   if (standing !== undefined) {
     const isDone = standing.brief === true ? standing.settled : standing.outcome !== null;
-    if (isDone && standing.outcome !== null) tell(work, from, asked.ask, standing.outcome);
+    if (isDone && standing.outcome !== null) tell(work, { ...standing, from, ask: asked.ask }, standing.outcome);
     return;
   }
   const parts = [...asked.parts].sort((one, other) => one.shard - other.shard);
@@ -59,17 +60,25 @@ function open(work: ShardWork, asked: TransactionMessageOf<'change-together'>, f
     const refusal = refused('bad-parts', `shard ${twice.shard} has two parts of one change`);
     return answer(from, asked.ask, refusal, work.turn);
   }
+  begin(work, { ...asked, from, parts });
+}
+
+type Change = Pick<Transaction, 'key' | 'ask' | 'parts'> & { from: Address; brief?: boolean; withinMs?: number };
+
+/** Begins a change of this shard's own, unless it is on its way. */
+export function openChange(work: ShardWork, change: Change): void {
+  if (!work.state.transactions.byKey.has(change.key)) begin(work, change);
+}
+
+function begin(work: ShardWork, { key, from, ask, parts, brief, withinMs }: Change): void {
+  const { transactions } = work.state;
   const id = `${work.shard}-${transactions.count + 1}`;
+  const facts = { id, key, from, ask, parts, at: work.turn.now };
   commit(work, {
     type: 'transaction-opened',
-    id,
-    key: asked.key,
-    from,
-    ask: asked.ask,
-    parts,
-    at: work.turn.now,
-    ...(asked.brief === true ? { brief: true } : {}),
-    ...(asked.withinMs === undefined ? {} : { withinMs: asked.withinMs }),
+    ...facts,
+    ...(brief === true ? { brief } : {}),
+    ...(withinMs === undefined ? {} : { withinMs }),
   });
   pursue(work, transactions.known.get(id) as Transaction);
 }
@@ -168,14 +177,18 @@ function holdEnded(work: ShardWork, id: string, from: Address): void {
   commit(work, { type: 'transaction-settled', id });
   work.turn.cancelWake(wakeId(TRANSACTION_WAKE, id));
   if (transaction.outcome.confirmed) tellOutcome(work, transaction);
+  const comes = comingBy(transaction);
+  const left = comes === undefined ? null : leftToCome(comes, transaction.outcome);
+  if (left === null) return;
+  openChange(work, { ...transaction, parts: partsOf(work, left) });
 }
 
 /** Once in a life: as a rule when it is done everywhere, so that whoever asks anything next finds it so. */
 function tellOutcome(work: ShardWork, transaction: Transaction): void {
-  const { pursuit, outcome, from, ask } = transaction;
+  const { pursuit, outcome } = transaction;
   if (pursuit.answered || outcome === null) return;
   pursuit.answered = true;
-  tell(work, from, ask, outcome);
+  tell(work, transaction, outcome);
 }
 
 export function wakeTransaction(work: ShardWork, id: string): void {
@@ -187,8 +200,13 @@ function partOf(transaction: Transaction | undefined, from: Address): number | u
   return transaction?.parts.find(({ shard }) => placementAddress(shard) === from)?.shard;
 }
 
-function tell({ turn }: ShardWork, to: Address, ask: number, outcome: Outcome): void {
-  answer(to, ask, outcome.confirmed ? { ok: null } : { refused: outcome.refusal }, turn);
+function tell({ turn }: ShardWork, transaction: Transaction, outcome: Outcome): void {
+  const { from, ask } = transaction;
+  const comes = comingBy(transaction);
+  if (comes === undefined)
+    return answer(from, ask, outcome.confirmed ? { ok: null } : { refused: outcome.refusal }, turn);
+  const word = wordOf(comes, ask, outcome);
+  if (word !== null) turn.send(from, word);
 }
 
 /** What a shard says to itself of a brief change it hears at once, and waits with it like any other. */

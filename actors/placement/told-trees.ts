@@ -2,10 +2,13 @@
 
 import type { Address } from '../actor.ts';
 import type { ProviderSpec, PutTree } from '../messages/placement.ts';
+import { present } from '../present.ts';
 import { isSame } from '../same.ts';
+import { keyOf, partsOf, withoutDoubtful } from './newcomers.ts';
 import { treeFault } from './providers.ts';
 import { comesLate, isOfLast } from './puts.ts';
 import type { PlacementState } from './state.ts';
+import { openChange } from './together.ts';
 import { isEmptied, toldNoMore } from './tree-apply.ts';
 import { commit, type ShardWork } from './work.ts';
 
@@ -21,11 +24,25 @@ export function putTree(work: ShardWork, asked: PutTree, from: Address): void {
   const tree = withoutMoved(told, providers);
   const fault = treeFault(tree, providers);
   if (fault !== null) return turn.send(from, { type: 'tree-refused', ask, root, reason: fault });
+  const { tree: sure, doubtful } = withoutDoubtful(state, tree);
+  const come = () => letCome(work, asked, doubtful, from);
+  // Whether it can be put in at all is known when the other shards have answered.
+  if (sure.length === 0) return come();
   const isUnchanged =
-    tree.every((spec) => isSame(providers.get(spec.id)?.told, spec)) && isNothingLeft(state, root, tree);
-  if (!isUnchanged) commit(work, { type: 'tree', providers: tree, keepsOthers: true });
+    sure.every((spec) => isSame(providers.get(spec.id)?.told, spec)) && isNothingLeft(state, root, sure);
+  if (!isUnchanged) commit(work, { type: 'tree', providers: sure, keepsOthers: true });
   if (incarnation !== undefined) puts.set(root, { incarnation, ask });
+  come();
   turn.send(from, { type: 'tree-put', ask, root });
+}
+
+/** Lets what may be with another shard come in, if it is with none. */
+function letCome(work: ShardWork, asked: PutTree, doubtful: readonly ProviderSpec[], from: Address): void {
+  if (doubtful.length === 0) return;
+  const { ask, incarnation, providers: told } = asked;
+  const root = (told[0] as ProviderSpec).id;
+  const comes = { root, providers: [...doubtful], ask, ...present({ incarnation }) };
+  openChange(work, { key: keyOf(comes), from, ask, parts: partsOf(work, comes), brief: true });
 }
 
 /**

@@ -5,19 +5,28 @@ import type { AnyMessage } from '../../actors/messages/any.ts';
 import type { ApiOutcome } from '../../actors/messages/placement-api.ts';
 import type { TransactionMessage } from '../../actors/messages/transactions.ts';
 import { placement } from '../../actors/placement/placement.ts';
+import { present } from '../../actors/present.ts';
 import { checkHolding } from './holding-scan.ts';
 import { inventoryOf, providerOf, put } from './placement-desk.ts';
 import { bench, replayed, restored, type Sent } from './turn.ts';
 
 export const SHARDS = 3;
-const actors = Array.from({ length: SHARDS }, (_, shard) => placement({ shard, rememberDeletedMs: 120_000 }));
+const actorsOf = (shards?: number) =>
+  Array.from({ length: SHARDS }, (_, shard) =>
+    placement({ shard, rememberDeletedMs: 120_000, ...present({ shards }) }),
+  );
 export const hostOf = (shard: number) => `host-${shard}`;
 export const CALLER = 'gateway/caller';
 
-export type Desk = ReturnType<typeof bench<ReturnType<(typeof actors)[0]['init']>, never, never>>;
+type Shard = ReturnType<typeof placement>;
+export type Desk = ReturnType<typeof bench<ReturnType<Shard['init']>, never, never>>;
 
-/** Three shards, each with a host of four VCPU; what they say to each other waits until the test delivers it. */
-export function rig() {
+/**
+ * Three shards, each with a host of four VCPU; what they say to each other waits until the test delivers it.
+ * @param told How many shards each is told that there are; default: it is alone, as far as it asks others by itself.
+ */
+export function rig(told?: number) {
+  const actors = actorsOf(told);
   const shards = actors.map((actor, shard) => {
     const desk = bench(actor) as unknown as Desk;
     const provider = providerOf(hostOf(shard), { inventories: { VCPU: inventoryOf({ total: 4 }) } });
@@ -26,19 +35,23 @@ export function rig() {
   });
   let underWay: (Sent & { from: string })[] = [];
   const answers: { ask: number; outcome: ApiOutcome }[] = [];
+  const said: AnyMessage[] = [];
 
   function keep(from: string, sent: readonly Sent[]): void {
     for (const one of sent) {
       if (one.message.type === 'placement-answer') {
         const { ask, text } = one.message as Extract<AnyMessage, { type: 'placement-answer' }>;
         answers.push({ ask, outcome: JSON.parse(text) });
-      } else if (one.to.startsWith('placement/') && !one.to.endsWith('/feed')) underWay.push({ ...one, from });
+      } else if (one.to === CALLER) said.push(one.message);
+      else if (one.to.startsWith('placement/') && !one.to.endsWith('/feed')) underWay.push({ ...one, from });
     }
   }
 
   const on = {
     shards,
     answers,
+    /** What else the caller was told. */
+    said,
     /** Says something to a shard, in the caller's name. */
     say(shard: number, message: object): void {
       keep(`placement/${shard}`, (shards[shard] as Desk).tell(message as never, CALLER).sent);
@@ -73,7 +86,7 @@ export function rig() {
     /** Another life of a shard takes over. */
     replace(shard: number): void {
       const { entries, now } = shards[shard] as Desk;
-      const other = bench(actors[shard] as (typeof actors)[0], { entries: entries as never, at: now });
+      const other = bench(actors[shard] as Shard, { entries: entries as never, at: now });
       shards[shard] = other as unknown as Desk;
       keep(`placement/${shard}`, other.first.sent);
     },
@@ -87,7 +100,7 @@ export function rig() {
     /** Each journal leads to the state of its shard, and what is stored is what was. */
     check(): void {
       for (const [shard, desk] of shards.entries()) {
-        const actor = actors[shard] as (typeof actors)[0];
+        const actor = actors[shard] as Shard;
         assert.equal(replayed(actor, desk.entries as never), desk.stored());
         assert.equal(restored(actor, desk.stored()), desk.stored());
         checkHolding(desk.state);

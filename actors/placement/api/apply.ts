@@ -15,7 +15,7 @@ import type { PlacementState } from '../state.ts';
 import { noteHolder } from '../taking.ts';
 import { tally } from '../tallies.ts';
 import { countTenant } from '../tenants.ts';
-import { graft, moveSubtree, plant, subtreeOf, treeOf, uproot } from '../trees.ts';
+import { graft, grow, moveSubtree, plant, subtreeOf, treeOf, uproot } from '../trees.ts';
 import { renameClass } from './rename-class.ts';
 
 export function applyApiRecord(state: PlacementState, record: ApiRecord): void {
@@ -31,6 +31,8 @@ export function applyApiRecord(state: PlacementState, record: ApiRecord): void {
       return uproot(state, record.ids);
     case 'subtree-joined':
       return graft(state, record);
+    case 'tree-grown':
+      return grow(state, record);
     case 'inventories':
       return respecify(state, record.id, { inventories: record.inventories }, record.at, true);
     case 'traits':

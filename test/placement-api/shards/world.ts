@@ -28,8 +28,9 @@ export interface World {
   settle(): Promise<void>;
 }
 
-export function worldOf(random: Random): World {
-  const on = rig();
+/** @param shards How many shards each is told that there are; see `rig`. */
+export function worldOf(random: Random, shards?: number): World {
+  const on = rig(shards);
   const pending = new Map<number, Pending>();
   const unsaid: { shard: number; message: { ask: number } }[] = [];
   let arriving: { ask: number; outcome: ApiOutcome }[] = [];

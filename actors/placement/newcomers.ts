@@ -1,0 +1,87 @@
+// Providers of a told tree that are new to their shard, and may be with another one, where a caller has made them or moved
+// them. They come in by a change over all shards, when none of the others has them, and stay out while one does.
+
+import type { ProviderSpec } from '../messages/placement.ts';
+import type { Part, PartContent } from '../messages/transactions.ts';
+import { type Refused, refused } from './api/refusals.ts';
+import { mayBeElsewhere } from './elsewhere.ts';
+import { comesLate } from './puts.ts';
+import type { ApiRecord } from './records.ts';
+import type { PlacementState } from './state.ts';
+import type { Outcome, Transaction } from './transactions.ts';
+
+export type Newcomers = Required<PartContent>['comes'];
+
+/** A told tree without what may be with another shard, and without what is below that; and what that is. */
+export function withoutDoubtful(
+  { providers, elsewhere }: PlacementState,
+  tree: readonly ProviderSpec[],
+): { tree: readonly ProviderSpec[]; doubtful: readonly ProviderSpec[] } {
+  const found = new Set<string>();
+  if (elsewhere.size > 0) {
+    for (const { id, parent } of tree) {
+      if (found.has(parent ?? '') || (!providers.has(id) && mayBeElsewhere(elsewhere, id))) found.add(id);
+    }
+  }
+  if (found.size === 0) return { tree, doubtful: [] };
+  return { tree: tree.filter(({ id }) => !found.has(id)), doubtful: tree.filter(({ id }) => found.has(id)) };
+}
+
+/** The change by which they come in. */
+export function partsOf({ shard, shards }: { shard: number; shards: number }, comes: Newcomers): Part[] {
+  const ids = comes.providers.map(({ id }) => id);
+  return Array.from({ length: shards }, (_, at) => ({
+    shard: at,
+    consumers: [],
+    ...(at === shard ? { comes } : { absent: { ids } }),
+  }));
+}
+
+/** Said twice, it is the same change. */
+export const keyOf = ({ root, incarnation = '', ask }: Newcomers): string => `told ${root} ${incarnation} ${ask}`;
+
+/** What of them comes in as things stand: what is there by now stays as it is, and nothing comes below what is elsewhere. */
+export function decideComing({ providers, puts }: PlacementState, comes: Newcomers): Refused | { record: ApiRecord } {
+  const { root, providers: told } = comes;
+  if (comesLate(puts.get(root), comes)) {
+    return refused('changed-meanwhile', `the tree of '${root}' was told otherwise meanwhile`);
+  }
+  const coming = new Set<string>();
+  for (const { id, parent } of told) {
+    if (providers.has(id)) continue;
+    const isBelow = parent === null ? id === root : coming.has(parent) || providers.get(parent)?.root === root;
+    if (isBelow) coming.add(id);
+  }
+  if (coming.size === 0) return refused('changed-meanwhile', `nothing of it is to come to the tree of '${root}'`);
+  return { record: { type: 'tree-grown', root, providers: told.filter(({ id }) => coming.has(id)) } };
+}
+
+export function comingBy({ parts }: Pick<Transaction, 'parts'>): Newcomers | undefined {
+  return parts.find(({ comes }) => comes !== undefined)?.comes;
+}
+
+/**
+ * What is left to come in when a change is over: all, where it was not decided, and all but what another shard has. Of a tree
+ * that is there in no part its compute, if it is there yet, tells again, as it has no answer.
+ */
+export function leftToCome(comes: Newcomers, outcome: Outcome): Newcomers | null {
+  if (outcome.confirmed) return null;
+  const { code, subject } = outcome.refusal;
+  if (code === 'not-decided') return comes.providers[0]?.id === comes.root ? null : comes;
+  if (code !== 'duplicate-id') return null;
+  const out = new Set([subject]);
+  for (const { id, parent } of comes.providers) if (parent !== null && out.has(parent)) out.add(id);
+  const providers = comes.providers.filter(({ id }) => !out.has(id));
+  return providers.length === 0 || providers.length === comes.providers.length ? null : { ...comes, providers };
+}
+
+/** What its compute is told: as a rule it has been told already that its tree is put in, unless the whole tree was in doubt. */
+export function wordOf(comes: Newcomers, ask: number, outcome: Outcome) {
+  const { root, providers } = comes;
+  if (providers[0]?.id !== root) return null;
+  if (outcome.confirmed) return { type: 'tree-put' as const, ask, root };
+  const { code, subject, message } = outcome.refusal;
+  return code === 'duplicate-id' && subject === root
+    ? { type: 'tree-refused' as const, ask, root, reason: message }
+    : null;
+}

@@ -1,0 +1,253 @@
+// Area: placement, several shards. What a compute tells and a caller has made or moved under the same id with another shard:
+// it is there once, whoever came first, and is its host's when the caller's is gone.
+
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import type { Part } from '../../actors/messages/transactions.ts';
+import { inventoryOf, providerOf, put } from '../support/placement-desk.ts';
+import { hostOf, rig, SHARDS } from '../support/shards.ts';
+
+const test = suite('told elsewhere');
+
+type Rig = ReturnType<typeof rig>;
+
+const device = (id: string, parent = hostOf(0)) =>
+  providerOf(id, { parent, inventories: { PGPU: inventoryOf({ total: 1 }) } });
+const host = providerOf(hostOf(0), { inventories: { VCPU: inventoryOf({ total: 4 }) } });
+const GPU = [host, device('gpu')];
+
+/** The first host tells its tree. */
+function tell(on: Rig, tree = GPU, life = 1, ask = 1): void {
+  on.say(0, { ...put(tree), ask, incarnation: `life-${life}` });
+  on.deliver();
+}
+
+const parts = (contentOf: (shard: number) => Omit<Part, 'shard' | 'consumers'>): Part[] =>
+  Array.from({ length: SHARDS }, (_, shard) => ({ shard, consumers: [], ...contentOf(shard) }));
+
+function together(on: Rig, given: Part[]): void {
+  on.say(0, { type: 'change-together', ask: 1, key: JSON.stringify(given), parts: given, brief: true });
+}
+
+/** A caller makes a provider, as fronts of the Placement API do. */
+function make(on: Rig, id: string, own: number, parent: string | null = null): void {
+  const change = { type: 'provider-create', ask: 0, id, name: id, parent } as const;
+  together(
+    on,
+    parts((shard) => (shard === own ? { change } : { absent: { id, name: id } })),
+  );
+}
+
+function remove(on: Rig, id: string, shard: number): void {
+  on.say(shard, { type: 'provider-delete', ask: 90, id });
+}
+
+function move(on: Rig, id: string, from: number, to: number): void {
+  const { generation = -1 } = on.shards[from]?.state.providers.get(id) ?? {};
+  const kept = { inventories: {}, traits: [], aggregates: [], quiet: 0, changedAt: 0 };
+  const moving = { id, name: id, parent: hostOf(to), generation, ...kept };
+  together(
+    on,
+    parts((shard) => {
+      if (shard === from) return { leaves: { id, generations: { [id]: generation } }, wide: true };
+      return shard === to ? { joins: { parent: hostOf(to), providers: [moving] }, wide: true } : {};
+    }),
+  );
+  on.deliver();
+}
+
+/** In which shards it is, and in whose tree. */
+const places = ({ shards }: Rig, id: string) =>
+  shards.flatMap(({ state }) => state.providers.get(id) ?? []).map(({ root }) => root);
+
+function checkQuiet(on: Rig): void {
+  for (const { state } of on.shards) {
+    const { open, locks, parked } = state.holds;
+    assert.equal([open.size, locks.size, parked.length, state.transactions.known.size], [0, 0, 0, 0]);
+  }
+  assert.equal(
+    on.answers.map(({ outcome }) => ('refused' in outcome ? outcome.refused.code : 'ok')).filter((one) => one !== 'ok'),
+    [],
+  );
+  on.check();
+}
+
+/** How a caller's provider comes to another shard under an id that the compute of the first host tells. */
+const WAYS: Record<string, (on: Rig) => void> = {
+  'is made there before it is told': (on) => make(on, 'gpu', 1, hostOf(1)),
+  'is moved there before it is told': (on) => {
+    make(on, 'mine', 0);
+    on.deliver();
+    make(on, 'gpu', 0, 'mine');
+    on.deliver();
+    move(on, 'gpu', 0, 1);
+  },
+  'is moved there when it was told, and left out': (on) => {
+    make(on, 'mine', 0);
+    on.deliver();
+    make(on, 'gpu', 0, 'mine');
+    on.deliver();
+    tell(on);
+    assert.equal(places(on, 'gpu'), ['mine']);
+    move(on, 'gpu', 0, 1);
+  },
+  'is made there when it was told and deleted': (on) => {
+    tell(on);
+    remove(on, 'gpu', 0);
+    make(on, 'gpu', 1, hostOf(1));
+  },
+  'is made anew and moved there when it was told and deleted': (on) => {
+    tell(on);
+    remove(on, 'gpu', 0);
+    make(on, 'mine', 0);
+    on.deliver();
+    make(on, 'gpu', 0, 'mine');
+    on.deliver();
+    move(on, 'gpu', 0, 1);
+  },
+};
+
+for (const [way, come] of Object.entries(WAYS)) {
+  test(`told elsewhere - what ${way} is there once, and is its host's when it is gone there`, () => {
+    for (const dies of [false, true]) {
+      const on = rig(SHARDS);
+      come(on);
+      on.deliver();
+      assert.equal(places(on, 'gpu'), [hostOf(1)]);
+      if (dies) on.replace(0);
+      const larger = { ...host, inventories: { VCPU: inventoryOf({ total: 16 }) } };
+      tell(on, [larger, device('gpu'), device('slice', 'gpu'), device('fpga')], 2);
+      assert.equal(
+        ['gpu', 'slice', 'fpga'].map((id) => places(on, id).join()),
+        [hostOf(1), '', hostOf(0)],
+      );
+      assert.is(on.shards[0]?.state.providers.get(hostOf(0))?.spec.inventories.VCPU?.total, 16);
+      assert.is(on.said.at(-1)?.type, 'tree-put');
+      remove(on, 'gpu', 1);
+      tell(on, [larger, device('gpu'), device('slice', 'gpu'), device('fpga')], 3);
+      assert.equal(
+        ['gpu', 'slice', 'fpga'].map((id) => places(on, id).join()),
+        Array(3).fill(hostOf(0)),
+      );
+      checkQuiet(on);
+    }
+  });
+}
+
+test('told elsewhere - of several devices only those stay out that another shard has', () => {
+  const on = rig(SHARDS);
+  for (const id of ['gpu', 'nic', 'fpga']) {
+    make(on, id, 2, hostOf(2));
+    on.deliver();
+  }
+  remove(on, 'nic', 2);
+  tell(on, [host, device('gpu'), device('nic'), device('fpga')]);
+  assert.equal(
+    ['gpu', 'nic', 'fpga'].map((id) => places(on, id)),
+    [[hostOf(2)], [hostOf(0)], [hostOf(2)]],
+  );
+  checkQuiet(on);
+});
+
+test('told elsewhere - while a shard is away a host is put in without what may be there, which comes when it is back', () => {
+  const on = rig(SHARDS);
+  make(on, 'gpu', 2, hostOf(2));
+  on.deliver();
+  remove(on, 'gpu', 2);
+  const isThere = (_: unknown, to: string) => to !== 'placement/1';
+  on.say(0, put([host, device('gpu'), device('fpga')]));
+  on.deliver(isThere);
+  assert.equal([on.said.at(-1)?.type, places(on, 'fpga'), places(on, 'gpu')], ['tree-put', [hostOf(0)], []]);
+  for (let waits = 0; waits < 20; waits += 1) {
+    on.pass(2_500);
+    on.lose((to) => to === 'placement/1');
+    on.deliver(isThere);
+  }
+  on.replace(0);
+  assert.equal(places(on, 'gpu'), []);
+  for (let waits = 0; waits < 20; waits += 1) {
+    on.pass(2_500);
+    on.deliver();
+  }
+  assert.equal(places(on, 'gpu'), [hostOf(0)]);
+  checkQuiet(on);
+});
+
+test('told elsewhere - a tree whose root a caller has with another shard is refused, as it is with one, and put in when that is gone', () => {
+  const on = rig(SHARDS);
+  make(on, 'new', 1, hostOf(1));
+  on.deliver();
+  const tree = [providerOf('new'), device('gpu', 'new')];
+  tell(on, tree);
+  assert.equal(
+    on.said.slice(-1).map(({ type, ...told }) => [type, (told as { reason?: string }).reason]),
+    [['tree-refused', "there is a provider 'new'"]],
+  );
+  assert.equal(places(on, 'new'), [hostOf(1)]);
+  remove(on, 'new', 1);
+  tell(on, tree);
+  assert.is(on.said.at(-1)?.type, 'tree-put');
+  assert.equal([places(on, 'new'), places(on, 'gpu')], [['new'], ['new']]);
+  checkQuiet(on);
+});
+
+test('told elsewhere - what a compute tells waits for who makes the same elsewhere just now', () => {
+  for (const isMade of [true, false]) {
+    const on = rig(SHARDS);
+    if (!isMade) make(on, 'gpu', 2, hostOf(2));
+    on.deliver();
+    make(on, 'gpu', 1, hostOf(1));
+    on.deliver(({ type }, to) => !(type === 'hold' && to === 'placement/1'));
+    on.say(0, put(GPU));
+    assert.equal(places(on, 'gpu'), isMade ? [] : [hostOf(2)], 'it waits');
+    on.deliver();
+    assert.equal(places(on, 'gpu'), [isMade ? hostOf(1) : hostOf(2)]);
+    on.answers.length = 0;
+    checkQuiet(on);
+  }
+});
+
+test('told elsewhere - what was told before does not come in after what is told now', () => {
+  const on = rig(SHARDS);
+  make(on, 'gpu', 2, hostOf(2));
+  on.deliver();
+  remove(on, 'gpu', 2);
+  make(on, 'nothing', 1);
+  on.deliver();
+  // The shard of the host comes last here.
+  const own = providerOf(hostOf(2), { inventories: { VCPU: inventoryOf({ total: 4 }) } });
+  on.say(2, { type: 'put-tree', ask: 1, incarnation: 'life-1', providers: [own, device('nothing', hostOf(2))] });
+  on.say(1, { type: 'provider-delete', ask: 90, id: 'nothing' });
+  on.say(2, { type: 'put-tree', ask: 2, incarnation: 'life-1', providers: [own] });
+  on.deliver();
+  assert.equal(places(on, 'nothing'), []);
+  checkQuiet(on);
+});
+
+test('told elsewhere - what is told no more while it comes in is not there after', () => {
+  const on = rig(SHARDS);
+  make(on, 'gpu', 2, hostOf(2));
+  on.deliver();
+  remove(on, 'gpu', 2);
+  on.say(0, put(GPU));
+  on.say(0, put([host]));
+  on.deliver();
+  assert.equal(places(on, 'gpu'), []);
+  checkQuiet(on);
+});
+
+test('told elsewhere - a tree that is withdrawn while it comes in is not there after', () => {
+  const on = rig(SHARDS);
+  make(on, 'new', 1, hostOf(1));
+  on.deliver();
+  remove(on, 'new', 1);
+  on.say(0, put([providerOf('new')]));
+  on.deliver(({ type }) => type !== 'end-hold');
+  on.say(0, { type: 'withdraw-tree', ask: 2, root: 'new' });
+  on.deliver();
+  assert.ok(on.said.some(({ type }) => type === 'tree-withdrawn'));
+  assert.equal(places(on, 'new'), []);
+  checkQuiet(on);
+});
+
+test.run();
