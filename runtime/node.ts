@@ -17,7 +17,7 @@ import { checkCopies } from './copies-check.ts';
 import { checkShards } from './deployment.ts';
 import type { DriverHost } from './drivers/driver-host.ts';
 import { CellwrightError, messageOf, TimeoutError } from './errors.ts';
-import { asking } from './gateway/asking.ts';
+import { type Asking, asking } from './gateway/asking.ts';
 import { type Gateway, gatewayOf } from './gateway/gateway.ts';
 import { hostingOf } from './hosting.ts';
 import { unfailingLogger } from './logging.ts';
@@ -110,9 +110,6 @@ export async function startNode(options: NodeOptions): Promise<Node> {
     onReconnected: () => cameUp(),
   });
   const outbox = outboxOf({ bus, clock, subjects, events: options.events ?? true, onError });
-  const timeoutMs = Math.min(leaseTtlMs + ASK_TIMEOUT_MS, MOST_ASK_TIMEOUT_MS);
-  const heldUpBy = (address: Address) => hosting.heldUpBy(address);
-  const asker = asking({ name, bus, clock, outbox, subjects, timeoutMs, heldUpBy, onError });
   const maxMailbox = options.maxMailbox ?? DEFAULT_MAX_MAILBOX;
   const leases = leasesOf(options, { nats, subjects, ttlMs: leaseTtlMs, clock });
   const hosting = hostingOf({
@@ -136,13 +133,15 @@ export async function startNode(options: NodeOptions): Promise<Node> {
 
   let placementShards = options.placementShards ?? 1;
   const apiOwner = gatewayAddress(name);
+  /** Of the API: who serves none asks nothing, and is not to hear answers. */
+  let asker: Asking | undefined;
   let gateway: Gateway | undefined;
   let clockCheck: { stop(): void } | undefined;
   let stopping: Promise<void> | undefined;
 
   function cameUp(who?: Address): void {
     hosting.cameUp(who);
-    asker.cameUp(who);
+    asker?.cameUp(who);
   }
 
   /** Whatever has been waited for: a start that is given up meanwhile begins nothing that nobody would end. */
@@ -176,7 +175,7 @@ export async function startNode(options: NodeOptions): Promise<Node> {
     await hosting.stop();
     for (const subscription of heardByScheduler) subscription.unsubscribe();
     await Promise.all([...drivers].map(([address, hosted]) => closeDriver(address, hosted)));
-    asker.stop();
+    asker?.stop();
     await gateway?.answered();
     lent.end();
     try {
@@ -202,6 +201,9 @@ export async function startNode(options: NodeOptions): Promise<Node> {
   };
   async function serveApi(conductorShards: number): Promise<void> {
     const isInMemory = nats === undefined;
+    const timeoutMs = Math.min(leaseTtlMs + ASK_TIMEOUT_MS, MOST_ASK_TIMEOUT_MS);
+    const heldUpBy = (address: Address) => hosting.heldUpBy(address);
+    asker = asking({ name, bus, clock, outbox, subjects, timeoutMs, heldUpBy, onError });
     gateway = gatewayOf({ asking: asker, conductorShards, aggregates, bus, isInMemory, clock, subjects, onError });
     const { endpoints, stats } = gateway;
     await hosting.serve(apiOwner, { role: 'api', description: 'API', endpoints, stats });

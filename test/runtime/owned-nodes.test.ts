@@ -280,4 +280,21 @@ test('nodes - an owner says so when another comes up by other leases, but not wh
   await done(fourth.stop());
 });
 
+test('nodes - one without the API asks nothing, and does not listen for answers', async () => {
+  const { connect, start } = rig();
+  const heard: Record<string, string[]> = {};
+  for (const role of ['placement', 'scheduler', 'cell:c1', 'conductor']) {
+    const bus = connect();
+    const subjects: string[] = [];
+    const subscribe: typeof bus.subscribe = (subject, ...more) => {
+      subjects.push(subject);
+      return bus.subscribe(subject, ...more);
+    };
+    await start('one', [role], { bus: Object.create(bus, { subscribe: { value: subscribe } }) });
+    heard[role] = subjects.filter((subject) => subject.startsWith('cw.gateway.')).sort();
+  }
+  const conductor = ['cw.gateway.one', 'cw.gateway.one.unheard.>'];
+  assert.equal(heard, { placement: [], scheduler: [], 'cell:c1': [], conductor });
+});
+
 test.run();
