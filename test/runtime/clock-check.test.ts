@@ -116,4 +116,46 @@ test('clock check - where the server cannot be asked nothing is told', async () 
   assert.equal(told, []);
 });
 
+const USERS = `authorization { users: [
+  { user: all, password: p }
+  { user: one, password: p, permissions: { subscribe: ["_INBOX.>"], publish: [
+    "$JS.API.INFO", "$JS.API.STREAM.INFO.KV_cw_leases"
+  ] } }
+] }`;
+
+test('clock check - a user who may make no consumer learns the time of servers from 2.10 on, and of older ones is refused once', async () => {
+  const log: string[] = [];
+  const guarded = await startTestServer({ config: USERS, log: (line) => log.push(line) });
+  const connectAs = (user: string) =>
+    connectNats({ servers: guarded.url.replace('//', `//${user}:p@`), name: user, onError() {} });
+  const [operator, one] = await Promise.all([connectAs('all'), connectAs('one')]);
+  const told: string[] = [];
+  const waiting: (() => void)[] = [];
+  const { clock } = clockThatIsOff(MINUTE_MS);
+  const after: Clock['after'] = (_, wake) => {
+    waiting.push(wake);
+    return { cancel() {} };
+  };
+  const onError = (error: unknown) => told.push(messageOf(error));
+  try {
+    await operator.connection.jetstream().views.kv('cw_leases');
+    const check = checkClock({ bus: one, subjects: subjectsOf(), clock: { ...clock, after }, onError });
+    const violations = () => log.filter((line) => /\[ERR\].* Violation - /.test(line));
+    const [major = 0, minor = 0] = (one.connection.info?.version ?? '').split('.').map(Number);
+    if (major > 2 || minor >= 10) {
+      await until('the clocks were compared', () => waiting.length === 1);
+      assert.match(told[0] ?? '', /is (59|60) seconds ahead of the NATS server's/);
+      assert.equal(violations(), []);
+    } else {
+      await until('the server refuses', () => violations().length > 0);
+      await one.flush();
+      assert.equal([told, waiting], [[], []]);
+    }
+    check.stop();
+  } finally {
+    await Promise.all([operator.close(), one.close()]);
+    await guarded.stop();
+  }
+});
+
 test.run();
