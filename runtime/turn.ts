@@ -5,6 +5,7 @@
 
 import type { Actor, Address, Message, PublicEvent, Turn, Wake } from '../actors/actor.ts';
 import type { AnyMessage } from '../actors/messages/any.ts';
+import { atLength } from './at-length.ts';
 import type { Clock } from './clock.ts';
 import { messageOf } from './errors.ts';
 import type { Journal } from './journal/journal.ts';
@@ -12,7 +13,6 @@ import { type Slicer, slicerOf, type Taking, takeSnapshot } from './journal/slic
 import type { Outbox } from './outbox.ts';
 import { type Output, type OutputGate, type OutputGateOwner, outputGate } from './output-gate.ts';
 import type { Tenure } from './ownership/tenure.ts';
-import { sleep } from './pause.ts';
 import { type AwaitedWakes, type Wakes, wakesOf } from './wakes.ts';
 
 export interface ActorHostOptions<State, Incoming extends Message, Recorded> {
@@ -44,8 +44,7 @@ const MAX_TURN = 512;
  * them, in other processes too.
  */
 const MAX_TURN_MS = 3;
-/** How long an owner that is being opened holds others up at a time, ms, and after how many records that is looked at. */
-const MAX_OPENING_MS = 20;
+/** Of how many records a step of the opening is. */
 const RECORDS_IN_STEP = 500;
 
 /** What somebody who is turned away is told to wait, ms: neither so short nor so long as to be of no use. */
@@ -273,11 +272,11 @@ class HostedActor<State, Incoming extends Message, Recorded> implements ActorHos
       const { snapshot, records } = await this.journal.open(tenure);
       // Stopped while it was reading.
       if (mine !== this.#life) return;
-      const opening = this.#opened(snapshot, records);
-      while (!this.#goOn(opening)) {
-        await sleep(this.clock, 0);
-        if (mine !== this.#life) return;
-      }
+      // It may take long, and the lease is to be renewed meanwhile.
+      const opening = atLength(this.clock, this.#opened(snapshot, records), () => mine === this.#life);
+      const opened = opening instanceof Promise ? await opening : opening;
+      if (opened === undefined) return;
+      this.#state = opened.state;
     } catch (error) {
       if (mine === this.#life) this.#drop();
       throw error;
@@ -287,17 +286,7 @@ class HostedActor<State, Incoming extends Message, Recorded> implements ActorHos
     this.#owing = true;
   }
 
-  /** Goes on for as long as others may be held up; answers whether it is over. */
-  #goOn(opening: Generator<void, void>): boolean {
-    const begunAt = this.clock.monotonic();
-    do {
-      if (opening.next().done === true) return true;
-    } while (this.clock.monotonic() - begunAt < MAX_OPENING_MS);
-    return false;
-  }
-
-  /** Makes the state in steps: it may take long, and the lease is to be renewed meanwhile. */
-  *#opened(snapshot: readonly unknown[] | null, records: Iterable<Recorded>): Generator<void, void> {
+  *#opened(snapshot: readonly unknown[] | null, records: Iterable<Recorded>): Generator<void, { state: State }> {
     const actor = this.#actor;
     let state: State;
     if (snapshot === null) state = actor.init();
@@ -309,7 +298,7 @@ class HostedActor<State, Incoming extends Message, Recorded> implements ActorHos
       applied += 1;
       if (applied % RECORDS_IN_STEP === 0) yield;
     }
-    this.#state = state;
+    return { state };
   }
 
   cameUp(who?: Address): void {
