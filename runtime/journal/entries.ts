@@ -197,9 +197,16 @@ export function assembler<R>(): Assembler<R> {
   };
 }
 
-/** What all these entries come to. */
-export function assemble<R>(entries: Iterable<Entry>): Assembled<R> {
+/**
+ * What all these entries come to, an entry in each step. They are taken out of the list as it goes on: what is made of them
+ * may take tens of megabytes, and so may they.
+ */
+export function* assembling<R>(entries: Entry[]): Generator<void, Assembled<R>> {
   const all = assembler<R>();
-  for (const entry of entries) all.take(entry);
+  entries.reverse();
+  for (let entry = entries.pop(); entry !== undefined; entry = entries.pop()) {
+    all.take(entry);
+    yield;
+  }
   return all.assembled();
 }

@@ -3,10 +3,11 @@
 
 import type { StreamInfo } from 'nats';
 import type { Address } from '../../actors/actor.ts';
+import { atLength } from '../at-length.ts';
 import type { NatsBus } from '../bus/nats.ts';
 import type { Clock } from '../clock.ts';
 import { CellwrightError } from '../errors.ts';
-import { type Assembled, assemble } from './entries.ts';
+import { type Assembled, assembler, assembling } from './entries.ts';
 import type { MadeJournals } from './made.ts';
 import { MOST_BYTES_AT_ONCE, type Reading, readStream } from './reading.ts';
 import { firstUnlike, numberOf, type Range } from './strays.ts';
@@ -53,7 +54,7 @@ export function storedIn<R>({ bus, clock, subject, stream, owner, made, turns }:
       if (last === 0 && (await made.has(owner))) throw gone({ stream, owner, made });
       const hadOwn = last > 0 && firstUnlike(await made.straysOf(owner), [1, last]) !== null;
       if (hadOwn) throw lost(`had ${last} entries and has none`);
-      return assemble<R>([]);
+      return assembler<R>().assembled();
     }
     const there = await lastThere(last);
     if (there === null) return null;
@@ -70,7 +71,8 @@ export function storedIn<R>({ bus, clock, subject, stream, owner, made, turns }:
       throw new CellwrightError('journal-stalled', `${why}; another copy is tried`, { retryable: true });
     }
     if (strays.length > 0) await refuseStrays(strays);
-    const recorded = assemble<R>(entries);
+    const recorded = await atLength(clock, assembling<R>(entries), () => !signal.aborted);
+    if (recorded === undefined) throw signal.reason;
     if (!recorded.hasGap) return recorded;
     if (await hasGrown(last)) return null;
     throw lost('lacks entries that no snapshot stands for');

@@ -6,6 +6,7 @@ import * as assert from 'uvu/assert';
 import type { Actor, Message } from '../../actors/actor.ts';
 import { snapshotOf } from '../../actors/snapshot.ts';
 import { connectNats, type NatsBus } from '../../runtime/bus/nats.ts';
+import type { Clock } from '../../runtime/clock.ts';
 import { encode } from '../../runtime/codec.ts';
 import { CellwrightError } from '../../runtime/errors.ts';
 import {
@@ -236,6 +237,32 @@ test('journal - whoever lost the lease while it read does not open it, and distu
     assert.ok(refusal instanceof CellwrightError);
     assert.is(refusal.code, 'fenced');
     await append(owner, { n: 2 });
+  }));
+
+test('journal - what was read is put together in steps, with others heard in between', () =>
+  onServer(async (_, bus) => {
+    const before = onJetStream(bus)<Noted>(OWNER);
+    await before.open();
+    for (let n = 0; n < 20; n += 1) await append(before, { n });
+    let late = 0;
+    let pauses = 0;
+    const slow: Clock = {
+      ...clock,
+      monotonic() {
+        // Whatever is done between two looks at it takes so long.
+        late += 25;
+        return clock.monotonic() + late;
+      },
+      after(ms, wake) {
+        if (ms === 0) pauses += 1;
+        return clock.after(ms, wake);
+      },
+    };
+    const journal = jetStreamJournals({ bus, clock: slow, subjects: subjectsOf('cw') })<Noted>(OWNER);
+    opened.push(journal as Journal<unknown>);
+    const { records } = await journal.open();
+    assert.is([...records].length, 20);
+    assert.is(pauses, 21, 'one for each entry, and for that which began the epoch');
   }));
 
 test('journal - an owner that goes on writing while another one opens the journal is fenced in the middle', () =>
