@@ -9,6 +9,7 @@ import { busError, WRONG_LAST_SEQUENCE } from '../bus/nats-errors.ts';
 import type { Clock } from '../clock.ts';
 import { CellwrightError } from '../errors.ts';
 import type { Tenure } from '../ownership/tenure.ts';
+import { sleep } from '../pause.ts';
 import type { Subjects } from '../subjects.ts';
 import { entriesOf, epochEntry, partEntries } from './entries.ts';
 import { type Journal, type Journals, leaseInDoubt } from './journal.ts';
@@ -55,6 +56,9 @@ const LOOK_EVERY_MS = 20_000;
  */
 const MAX_OPENINGS = 10;
 const OPENING_MS = 5_000;
+/** How long it is waited for the renewal of a lease once all is read, ms, and how often it is looked whether it is there. */
+const RENEWED_WITHIN_MS = 3_000;
+const RENEWED_LOOK_MS = 50;
 /** So many tries differ by their ids. */
 const MAX_ID_TRIES = 64;
 /** What the journals of one process know together. */
@@ -127,12 +131,11 @@ function jetStreamJournal<R>(owner: Address, options: JetStreamJournalsOptions, 
       const { state } = tries === 0 ? info : await streams.info(stream);
       const recorded = await stored.readAll(state, signal);
       if (recorded === null) continue;
+      await leaseRenewed(tenure, signal);
       epoch = Math.max(recorded.epoch + 1, tenure?.epoch ?? 0);
       // A newer owner can only have come after this moment, and so has written after what was read, or will: then the
       // beginning of our epoch is refused, or is before its.
-      if (tenure?.holds() === false) {
-        throw leaseInDoubt(owner);
-      }
+      if (tenure?.holds() === false) throw leaseInDoubt(owner);
       signal.throwIfAborted();
       const begun = await begin(state.last_seq, tries);
       // Else what was closed would have a writer again, which nobody closes.
@@ -177,6 +180,18 @@ function jetStreamJournal<R>(owner: Address, options: JetStreamJournalsOptions, 
       return recorded;
     }
     throw new CellwrightError('contended', `others keep opening journal '${stream}'`, { retryable: true });
+  }
+
+  /**
+   * A lease that was not renewed in time is mostly still its owner's, whose machine is busy; to give it up would be to read
+   * all again, and to be as late again. Where it is another's by now the journal is closed.
+   */
+  async function leaseRenewed(tenure: Tenure | undefined, signal: AbortSignal): Promise<void> {
+    const until = clock.monotonic() + RENEWED_WITHIN_MS;
+    while (tenure?.holds() === false && clock.monotonic() < until) {
+      await sleep(clock, RENEWED_LOOK_MS);
+      signal.throwIfAborted();
+    }
   }
 
   function note(created: string, lastSequence: number): void {

@@ -239,6 +239,41 @@ test('journal - whoever lost the lease while it read does not open it, and distu
     await append(owner, { n: 2 });
   }));
 
+test('journal - a lease that is renewed late is waited for, and nothing is read again for it', () =>
+  onServer(async (_, bus) => {
+    const before = onJetStream(bus)<Noted>(OWNER);
+    await before.open();
+    await append(before, { n: 1 });
+    const readings: string[] = [];
+    bus.connection.subscribe('$JS.API.CONSUMER.CREATE.>', {
+      callback: (_fault, { subject }) => readings.push(subject),
+    });
+    const asked: number[] = [];
+    const tenure = {
+      get epoch() {
+        return 5 + asked.length;
+      },
+      holds: () => asked.push(0) > 3,
+    };
+    const { records } = await onJetStream(bus)<Noted>(OWNER).open(tenure);
+    await bus.flush();
+    assert.equal([[...records], readings.length], [[{ n: 1 }], 1]);
+  }));
+
+test('journal - one that is closed while its lease is in doubt waits no longer', () =>
+  onServer(async (_, bus) => {
+    const journal = onJetStream(bus)<Noted>(OWNER);
+    let isAsked = false;
+    const holds = () => {
+      isAsked = true;
+      return false;
+    };
+    const refused = failureOf(() => journal.open({ epoch: 4, holds }));
+    await until('it is in doubt', () => isAsked);
+    await journal.close();
+    assert.is((await refused).code, 'closed');
+  }));
+
 test('journal - what was read is put together in steps, with others heard in between', () =>
   onServer(async (_, bus) => {
     const before = onJetStream(bus)<Noted>(OWNER);
