@@ -37,7 +37,7 @@ function workRoom() {
   return { clock, virtual, turns, steps };
 }
 
-test('many works together hold others up for no longer than one', async () => {
+test('work at length - many works together hold others up for no longer than one', async () => {
   const { clock, virtual, turns, steps } = workRoom();
   const ended: number[] = [];
   const works = Array.from({ length: 30 }, (_, n) =>
@@ -53,7 +53,7 @@ test('many works together hold others up for no longer than one', async () => {
   assert.is(ended.at(-1), 0, 'nobody waits until a long one is over');
 });
 
-test('what is wanted no more is not gone on with, and others are', async () => {
+test('work at length - what is wanted no more is not gone on with, and others are', async () => {
   const { clock, virtual, steps } = workRoom();
   let isWanted = true;
   const ended: string[] = [];
