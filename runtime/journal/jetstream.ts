@@ -155,7 +155,7 @@ function jetStreamJournal<R>(owner: Address, options: JetStreamJournalsOptions, 
         begun,
         readTail: stored.readTail,
         noteRefused,
-        regain: (tail) => regained(streams, tail, tenure),
+        regain: (tail, before) => regained(streams, tail, before, tenure),
         onRefused,
         onBroken(error) {
           upkeep?.stop();
@@ -204,7 +204,12 @@ function jetStreamJournal<R>(owner: Address, options: JetStreamJournalsOptions, 
    * still knows all of it, and as long as it holds the lease nobody else does. Until a snapshot is whole, whoever opens
    * the journal sees that something is missing.
    */
-  async function regained(streams: StreamAPI, tail: StoredTail | null, tenure?: Tenure): Promise<number | null> {
+  async function regained(
+    streams: StreamAPI,
+    tail: StoredTail | null,
+    before: number,
+    tenure?: Tenure,
+  ): Promise<number | null> {
     if (tenure === undefined) return null;
     const insistHeld = () => {
       if (!tenure.holds()) throw leaseInDoubt(owner);
@@ -217,6 +222,11 @@ function jetStreamJournal<R>(owner: Address, options: JetStreamJournalsOptions, 
     // Somebody has written since the tail was read.
     if (tail === null && messages > 0)
       throw new CellwrightError('contended', `journal '${stream}' is being written`, { retryable: true });
+    // A lease may seem to be held that is not: the clock of a machine that was suspended has stood still.
+    if (tail === null && info.created === known?.created && last_seq > before) {
+      const why = `entry ${last_seq} of journal '${stream}' was removed, which this owner knows nothing of`;
+      throw new CellwrightError('fenced', why);
+    }
     const after = tail === null ? last_seq : (tail.removed ?? tail.sequence);
     note(info.created, after);
     upkeep?.goesOnIn(info.created);

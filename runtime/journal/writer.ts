@@ -58,9 +58,10 @@ export interface WriterOptions {
   /**
    * Asked before a fault ends the writer, when the stream has lost what it acknowledged, or is no more, with what stands
    * last there: the number after which the writer may go on, for its owner still knows all of it; or null, and the fault
-   * stands. When it fails the writer asks again. Default: null.
+   * stands. When it fails the writer asks again, unless it says `fenced` for good. Default: null.
+   * @param before The last number of which the writer knows.
    */
-  regain?(tail: StoredTail | null): Promise<number | null>;
+  regain?(tail: StoredTail | null, before: number): Promise<number | null>;
   /** Told when an entry is refused for good: another owner has written, or the stream has lost what it acknowledged. */
   onBroken(error: CellwrightError): void;
 }
@@ -239,8 +240,12 @@ export function journalWriter(options: WriterOptions): Writer {
   async function regained(fault: CellwrightError, tail: StoredTail | null): Promise<number | null | undefined> {
     if (fault.code !== 'journal-lost' || regain === undefined) return null;
     try {
-      return await regain(tail);
+      return await regain(tail, before);
     } catch (error) {
+      if (error instanceof CellwrightError && error.code === 'fenced' && !error.retryable) {
+        breakOff(error);
+        return undefined;
+      }
       // What passes by itself is told of when nothing is stored for long.
       const passes = error instanceof CellwrightError && error.retryable;
       if (!closed && !passes) refused(messageOf(error));

@@ -304,4 +304,18 @@ test(
   }),
 );
 
+test(
+  'journal upkeep - who takes itself for the owner still does not go on where its successor was, though all was purged',
+  onStage(async ({ streams, owner }) => {
+    const before = await owner({ lookEveryMs: 60_000 });
+    await before.note(1);
+    const next = await owner({ tenure: { epoch: 9, holds: () => true }, lookEveryMs: 60_000 });
+    await streams.purge(STREAM);
+    await failureOf(() => before.note(666));
+    await next.note(2);
+    assert.is(before.failures.length, 1);
+    assert.equal(next.failures, []);
+  }),
+);
+
 test.run();
