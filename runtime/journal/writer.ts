@@ -299,11 +299,12 @@ export function journalWriter(options: WriterOptions): Writer {
       return new CellwrightError('fenced', why);
     }
     const [tailEpoch, tailN] = tailId;
-    if (tailEpoch !== epoch) {
+    if (tailEpoch > epoch) {
       const why = `another owner writes to journal '${stream}' (epoch ${tailEpoch}, ours ${epoch})`;
       return new CellwrightError('fenced', why);
     }
-    if (tailN >= mine - 1) return null;
+    // None of an epoch before ours is stored after its beginning, which is lost then: as by a backup that was restored.
+    if (tailEpoch === epoch && tailN >= mine - 1) return null;
     const why = `journal '${stream}' ends at '${tail.id}', which is before what it acknowledged`;
     return new CellwrightError('journal-lost', why);
   }

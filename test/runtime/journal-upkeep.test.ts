@@ -304,6 +304,46 @@ test(
   }),
 );
 
+/** As who restores a backup does: the stream is what it was when it had so many entries. */
+async function restoreTo({ bus, streams }: Stage, last: number): Promise<void> {
+  const entries = [];
+  for (let seq = 1; seq <= last; seq += 1) entries.push(await streams.getMessage(STREAM, { seq }));
+  await streams.delete(STREAM);
+  await streams.add({ name: STREAM, subjects: [SUBJECT] });
+  for (const { data, header } of entries) {
+    const headers = { 'Nats-Msg-Id': header.get('Nats-Msg-Id') };
+    await bus.request(SUBJECT, data, { timeoutMs: 5_000, headers });
+  }
+}
+
+test(
+  'journal upkeep - a backup of its journal that is put in its place while an owner runs is mended, whoever wrote it',
+  onStage(async (stage) => {
+    const first = await stage.owner();
+    await first.note(1, 2);
+    await first.kill();
+    for (const [times, isBusy] of [false, true].entries()) {
+      const next = await stage.owner();
+      await next.note(3 + 2 * times);
+      await restoreTo(stage, 2);
+      if (isBusy) await next.note(4 + 2 * times);
+      await mended(next);
+      assert.equal(next.told, MENDED);
+      if (!isBusy) await next.note(4 + 2 * times);
+      assert.equal(await stage.known(), [1, 2, 3, 4, 5, 6].slice(0, 4 + 2 * times));
+      await next.kill();
+      if (times === 0) {
+        // The backup of the next round is to be of an epoch before as well.
+        await stage.streams.delete(STREAM);
+        await (await stage.bus.connection.jetstream().views.kv('cw_deployment')).delete('journal.cell.c1');
+        const again = await stage.owner();
+        await again.note(1, 2, 3, 4);
+        await again.kill();
+      }
+    }
+  }),
+);
+
 test(
   'journal upkeep - who takes itself for the owner still does not go on where its successor was, though all was purged',
   onStage(async ({ streams, owner }) => {
