@@ -253,13 +253,16 @@ export function journalWriter(options: WriterOptions): Writer {
     }
   }
 
-  /** Whoever reads the journal is to see that something is missing here; and the server may know the next id already. */
+  /**
+   * Whoever reads the journal is to see that something is missing here. The next id may stand there already: a server that
+   * leads no more tells of a tail of before; so it is left out, and the one after it too.
+   */
   function goOnAfter(sequence: number): void {
     before = sequence;
     lastStored = sequence;
     fullAfter = undefined;
-    n += 1;
-    for (const entry of entries) entry.n += 1;
+    n += 2;
+    for (const entry of entries) entry.n += 2;
   }
 
   async function look(): Promise<boolean> {

@@ -25,6 +25,7 @@ function played() {
   const noted: number[] = [];
   let tail: StoredTail | null = null;
   let answer: (entry: BusMessage) => object | null = () => null;
+  let isOwned = false;
   let sent = 0;
   const { publish } = bus;
   bus.publish = (subject, body, options) => {
@@ -45,6 +46,7 @@ function played() {
     begun: 1,
     readTail: async () => tail,
     noteRefused: async (sequence) => void noted.push(sequence),
+    regain: async (last) => (isOwned && last !== null ? last.sequence : null),
     onRefused: (reason) => told.push(reason),
     onBroken: ({ code }) => broken.push(code),
   });
@@ -57,6 +59,10 @@ function played() {
     /** What stands last in the stream. */
     stands(last: StoredTail | null) {
       tail = last;
+    },
+    /** Nobody else owns the journal, whatever was lost of it. */
+    owns() {
+      isOwned = true;
     },
     sent: () => sent,
     refusal: () => writer.refusal,
@@ -304,6 +310,31 @@ test('journal writer - a stream that was looked at before an entry was stored sa
   await settle();
   assert.equal([told, broken], [[], []]);
   assert.equal(stored, [3, 4]);
+  close();
+});
+
+test('journal writer - what was stored once is not stored again as what follows, after a server told of a tail of before', async () => {
+  const { append, answers, stands, owns, stored, expected, close } = played();
+  owns();
+  append();
+  answers(() => ({ seq: 2 }), 10);
+  append();
+  // It is stored, and its acknowledgement lost.
+  answers(() => null, 10);
+  stands({ id: '1-0', sequence: 1 });
+  const server = ({ headers }: BusMessage) =>
+    headers['Nats-Expected-Last-Sequence'] === '3' ? { seq: 4 } : WRONG_LAST_SEQUENCE();
+  answers(server, 4_500);
+  await settle();
+  stands({ id: '1-2', sequence: 3 });
+  for (let times = 0; times < 4; times += 1) {
+    answers(server, 10);
+    await settle();
+  }
+  assert.equal(stored, [2, 4]);
+  // Whoever reads the journal sees that something is missing between the two, and waits for a snapshot.
+  const [, sent] = /^1-(\d+) after 3$/.exec(expected.at(-1) ?? '') ?? [];
+  assert.ok(Number(sent) > 3, expected.join());
   close();
 });
 
