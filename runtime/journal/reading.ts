@@ -20,6 +20,8 @@ export interface ReadingOptions {
   readonly first?: number;
   /** The number of the entry that stands last. */
   readonly last: number;
+  /** The first number that an owner's entry can have had: what was before it were strays; default 1. */
+  readonly firstOwn?: number;
   /** How long to wait for the next entry, ms; default 10,000: a server that restarts is back before. */
   readonly stalledAfterMs?: number;
 }
@@ -47,7 +49,7 @@ const AGAIN_MS = 100;
 const FORGOTTEN_AFTER_NS = 30_000_000_000;
 
 export function readStream(options: ReadingOptions): Reading {
-  const { bus, clock, stream, first = 1, last, stalledAfterMs = STALLED_AFTER_MS } = options;
+  const { bus, clock, stream, first = 1, last, firstOwn = 1, stalledAfterMs = STALLED_AFTER_MS } = options;
   const entries: Entry[] = [];
   let strays: readonly Range[] = [];
   let stop = () => {};
@@ -129,7 +131,7 @@ export function readStream(options: ReadingOptions): Reading {
       return;
     }
     const entry = entryOf(data, seq);
-    const isNext = before === null ? seq === 1 && id[1] === 0 : before.id !== null && follows(id, before.id);
+    const isNext = before === null ? seq === firstOwn && id[1] === 0 : before.id !== null && follows(id, before.id);
     const noted = entry.kind === 'part' ? { ...entry, sequence: seq } : entry;
     entries.push(isNext ? noted : { ...noted, afterGap: true });
     before = { seq, id };

@@ -58,8 +58,9 @@ export function storedIn<R>({ bus, clock, subject, stream, owner, made, turns }:
     }
     const there = await lastThere(last);
     if (there === null) return null;
+    const firstOwn = first > 1 ? (firstUnlike(await made.straysOf(owner), [1, first]) ?? first) : 1;
     const { entries, strays, lastId } = await turns.take(Math.min(bytes, MOST_BYTES_AT_ONCE), signal, async () => {
-      reading = readStream({ bus, clock, stream, first, last: there.seq });
+      reading = readStream({ bus, clock, stream, first, last: there.seq, firstOwn });
       return { entries: await reading.entries, strays: reading.strays, lastId: reading.lastId };
     });
     // Any server that has a copy is read, and the one that leads told of the last entry. Where one of 2.9 and a newer one

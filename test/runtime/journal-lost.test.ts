@@ -312,6 +312,10 @@ test(
     assert.is(code, 'journal-unreadable');
     for (const seq of [1, 2]) await streams.deleteMessage(STREAM, seq);
     assert.equal([...(await process()<Noted>(OWNER).open()).records], []);
+    await written(process());
+    assert.is([...(await process()<Noted>(OWNER).open()).records].length, 3, 'what begins after them lacks nothing');
+    await streams.deleteMessage(STREAM, 3);
+    assert.is((await refusal(() => process()<Noted>(OWNER).open())).code, 'journal-lost');
   }),
 );
 
