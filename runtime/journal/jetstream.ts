@@ -155,7 +155,7 @@ function jetStreamJournal<R>(owner: Address, options: JetStreamJournalsOptions, 
         begun,
         readTail: stored.readTail,
         noteRefused,
-        regain: (tail, before) => regained(streams, tail, before, tenure),
+        regain: (tail, before) => regained(streams, tail, { before, signal, tenure }),
         onRefused,
         onBroken(error) {
           upkeep?.stop();
@@ -207,16 +207,17 @@ function jetStreamJournal<R>(owner: Address, options: JetStreamJournalsOptions, 
   async function regained(
     streams: StreamAPI,
     tail: StoredTail | null,
-    before: number,
-    tenure?: Tenure,
+    { before, signal, tenure }: { before: number; signal: AbortSignal; tenure: Tenure | undefined },
   ): Promise<number | null> {
     if (tenure === undefined) return null;
     const insistHeld = () => {
+      signal.throwIfAborted();
       if (!tenure.holds()) throw leaseInDoubt(owner);
     };
     insistHeld();
-    const info =
-      (await whatIsThere(streams.info(stream))) ?? (await makeStream({ streams, stream, subject, replicas }));
+    const there = await whatIsThere(streams.info(stream));
+    insistHeld();
+    const info = there ?? (await makeStream({ streams, stream, subject, replicas }));
     insistHeld();
     const { messages, last_seq } = info.state;
     // Somebody has written since the tail was read.

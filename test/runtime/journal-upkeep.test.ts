@@ -245,6 +245,33 @@ test(
   }),
 );
 
+for (const why of ['has lost its lease', 'was closed']) {
+  test(
+    `journal upkeep - no stream is made anew once its owner ${why} while the server was asked`,
+    onStage(async ({ bus, streams }) => {
+      const journal = jetStreamJournals({ bus, clock, subjects: subjectsOf('cw') })<number>(OWNER);
+      let isOpen = false;
+      let asked = 0;
+      // It is asked before the server is, and after.
+      function holds(): boolean {
+        if (!isOpen) return true;
+        asked += 1;
+        if (why === 'was closed') void journal.close();
+        return why === 'was closed' || asked === 1;
+      }
+      await journal.open({ epoch: 1, holds });
+      isOpen = true;
+      await streams.delete(STREAM);
+      journal.append([1], () => {});
+      await until('it was asked', () => asked > 0);
+      for (let times = 0; times < 10; times += 1) {
+        assert.is((await failureOf(() => streams.info(STREAM))).message, 'stream not found');
+      }
+      await journal.close();
+    }),
+  );
+}
+
 test(
   'journal upkeep - before all is written anew nobody takes what is there for the journal',
   onStage(async ({ bus, streams, known }) => {
