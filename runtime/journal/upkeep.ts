@@ -58,6 +58,8 @@ export function upkeepOf(options: UpkeepOptions): Upkeep {
   let toldUnfit: string | undefined;
   let isStopped = false;
   let isLooking = false;
+  /** A snapshot is safe since the last look. */
+  let isNew = false;
   let timer: Timer | undefined;
 
   function lookAfter(delayMs: number): void {
@@ -75,6 +77,9 @@ export function upkeepOf(options: UpkeepOptions): Upkeep {
   }
 
   async function lookNow(): Promise<void> {
+    // One that was dropped as soon as it was safe would be so again: the next is not written without a pause.
+    const wasNew = isNew;
+    isNew = false;
     const last = options.lastStored();
     const info = await whatIsThere(streams.info(stream));
     if (isStopped) return;
@@ -86,8 +91,8 @@ export function upkeepOf(options: UpkeepOptions): Upkeep {
     }
     const isEnough = await hasWhatIsNeeded(info.state, last);
     if (isStopped || isEnough === undefined) return;
-    if (!isEnough) return damaged();
-    if (isDamaged) mended();
+    if (!isEnough && !wasNew) return damaged();
+    if (isEnough && isDamaged) mended();
   }
 
   /** Undefined while that cannot be told. */
@@ -161,7 +166,10 @@ export function upkeepOf(options: UpkeepOptions): Upkeep {
       if (ending !== coming || ending.first === undefined) return false;
       needed = ending.first;
       coming = null;
-      if (isDamaged) lookAfter(0);
+      if (isDamaged) {
+        isNew = true;
+        lookAfter(0);
+      }
       return true;
     },
     goesOnIn,

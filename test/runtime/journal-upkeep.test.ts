@@ -220,6 +220,24 @@ test(
 );
 
 test(
+  'journal upkeep - a snapshot for which the stream has no room is not written again without a pause',
+  onStage(async ({ bus, streams, owner }) => {
+    const one = await owner({ lookEveryMs: 500 });
+    await one.note(...Array.from({ length: 150 }, (_, n) => n));
+    const { config } = await streams.info(STREAM);
+    await streams.update(STREAM, { ...config, max_bytes: 300_000 });
+    const looked = bus.connection.subscribe(`$JS.API.STREAM.INFO.${STREAM}`);
+    await streams.purge(STREAM);
+    await until('it is damaged', () => one.told.includes('journal-damaged'), 10_000);
+    const before = looked.getReceived();
+    const begun = clock.monotonic();
+    await until('it was written often', () => looked.getReceived() >= before + 20, 10_000);
+    assert.ok(clock.monotonic() - begun > 2_500, `in ${clock.monotonic() - begun} ms`);
+    assert.equal(new Set(one.told), new Set(['journal-unfit', 'journal-damaged']));
+  }),
+);
+
+test(
   'journal upkeep - who has lost the lease or the journal writes nothing over what the next owner has',
   onStage(async ({ streams, owner, known }) => {
     let holds = true;
