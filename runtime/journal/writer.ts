@@ -240,7 +240,8 @@ export function journalWriter(options: WriterOptions): Writer {
   async function regained(fault: CellwrightError, tail: StoredTail | null): Promise<number | null | undefined> {
     if (fault.code !== 'journal-lost' || regain === undefined) return null;
     try {
-      return await regain(tail, before);
+      // A number that was given to what was refused is no other owner's.
+      return await regain(tail, fullAfter === before ? before + 1 : before);
     } catch (error) {
       if (error instanceof CellwrightError && error.code === 'fenced' && !error.retryable) {
         breakOff(error);

@@ -23,6 +23,7 @@ function played() {
   const broken: string[] = [];
   const expected: string[] = [];
   const noted: number[] = [];
+  const regainedFrom: number[] = [];
   let tail: StoredTail | null = null;
   let answer: (entry: BusMessage) => object | null = () => null;
   let isOwned = false;
@@ -46,7 +47,10 @@ function played() {
     begun: 1,
     readTail: async () => tail,
     noteRefused: async (sequence) => void noted.push(sequence),
-    regain: async (last) => (isOwned && last !== null ? last.sequence : null),
+    async regain(last, before) {
+      regainedFrom.push(before);
+      return isOwned ? (last?.sequence ?? before) : null;
+    },
     onRefused: (reason) => told.push(reason),
     onBroken: ({ code }) => broken.push(code),
   });
@@ -56,6 +60,8 @@ function played() {
     broken,
     expected,
     noted,
+    /** The last numbers that it knew of when it asked whether to go on. */
+    regainedFrom,
     /** What stands last in the stream. */
     stands(last: StoredTail | null) {
       tail = last;
@@ -335,6 +341,23 @@ test('journal writer - what was stored once is not stored again as what follows,
   // Whoever reads the journal sees that something is missing between the two, and waits for a snapshot.
   const [, sent] = /^1-(\d+) after 3$/.exec(expected.at(-1) ?? '') ?? [];
   assert.ok(Number(sent) > 3, expected.join());
+  close();
+});
+
+test('journal writer - in an empty stream the number of an entry that was refused for want of room is known to it', async () => {
+  const { append, answers, stands, owns, stored, regainedFrom, close } = played();
+  owns();
+  append();
+  stands(null);
+  answers(() => ({ error: { err_code: 10002, description: 'no room' } }), 10);
+  await settle();
+  assert.equal(regainedFrom, [2]);
+  answers(() => ({ seq: 3 }), 10);
+  assert.equal(stored, [3]);
+  append();
+  answers(WRONG_LAST_SEQUENCE, 10);
+  await settle();
+  assert.equal(regainedFrom, [2, 3]);
   close();
 });
 
