@@ -2,15 +2,13 @@
 // them. They come in by a change over all shards, when none of the others has them, and stay out while one does.
 
 import type { ProviderSpec } from '../messages/placement.ts';
-import type { Part, PartContent } from '../messages/transactions.ts';
+import type { Part } from '../messages/transactions.ts';
 import { type Refused, refused } from './api/refusals.ts';
 import { mayBeElsewhere } from './elsewhere.ts';
 import { comesLate } from './puts.ts';
 import type { ApiRecord } from './records.ts';
 import type { PlacementState } from './state.ts';
-import type { Outcome, Transaction } from './transactions.ts';
-
-export type Newcomers = Required<PartContent>['comes'];
+import type { Newcomers, Outcome } from './transactions.ts';
 
 /** A told tree without what may be with another shard, and without what is below that; and what that is. */
 export function withoutDoubtful(
@@ -38,7 +36,8 @@ export function partsOf({ shard, shards }: { shard: number; shards: number }, co
 }
 
 /** Said twice, it is the same change. */
-export const keyOf = ({ root, incarnation = '', ask }: Newcomers): string => `told ${root} ${incarnation} ${ask}`;
+export const keyOf = ({ root, incarnation = '', ask }: Omit<Newcomers, 'providers'>): string =>
+  `told ${root} ${incarnation} ${ask}`;
 
 /** What of them comes in as things stand: what is there by now stays as it is, and nothing comes below what is elsewhere. */
 export function decideComing({ providers, puts }: PlacementState, comes: Newcomers): Refused | { record: ApiRecord } {
@@ -56,10 +55,6 @@ export function decideComing({ providers, puts }: PlacementState, comes: Newcome
   return { record: { type: 'tree-grown', root, providers: told.filter(({ id }) => coming.has(id)) } };
 }
 
-export function comingBy({ parts }: Pick<Transaction, 'parts'>): Newcomers | undefined {
-  return parts.find(({ comes }) => comes !== undefined)?.comes;
-}
-
 /**
  * What is left to come in when a change is over: all, where it was not decided, and all but what another shard has. Of a tree
  * that is there in no part its compute, if it is there yet, tells again, as it has no answer.
@@ -73,6 +68,12 @@ export function leftToCome(comes: Newcomers, outcome: Outcome): Newcomers | null
   for (const { id, parent } of comes.providers) if (parent !== null && out.has(parent)) out.add(id);
   const providers = comes.providers.filter(({ id }) => !out.has(id));
   return providers.length === 0 || providers.length === comes.providers.length ? null : { ...comes, providers };
+}
+
+/** Whether something of it may still come in. */
+export function mayYetCome(outcome: Outcome | null): boolean {
+  if (outcome === null) return true;
+  return !outcome.confirmed && (outcome.refusal.code === 'not-decided' || outcome.refusal.code === 'duplicate-id');
 }
 
 /** What its compute is told: as a rule it has been told already that its tree is put in, unless the whole tree was in doubt. */

@@ -13,10 +13,10 @@ import { wakeId } from '../wakes.ts';
 import { answer } from './api/answer.ts';
 import { refused } from './api/refusals.ts';
 import { consider, endHold, hold, readConsumers } from './holding.ts';
-import { comingBy, leftToCome, partsOf, wordOf } from './newcomers.ts';
+import { leftToCome, mayYetCome, partsOf, wordOf } from './newcomers.ts';
 import { park } from './parking.ts';
 import type { PlacementState } from './state.ts';
-import type { Outcome, Transaction } from './transactions.ts';
+import { comingBy, type Outcome, type Transaction } from './transactions.ts';
 import { commit, type ShardWork } from './work.ts';
 
 /** How long a change may wait for its turn and for shards that are away, ms; then it is refused, and held by nobody. */
@@ -166,6 +166,23 @@ function decide(work: ShardWork, transaction: Transaction, outcome: Outcome): vo
   if (!outcome.confirmed) tellOutcome(work, transaction);
   transaction.pursuit.repeats = 0;
   pursue(work, transaction);
+}
+
+/**
+ * What was told of a tree before, and is not in, does not come any more: it was told otherwise since, or has been withdrawn.
+ * @param key That of what is told now.
+ */
+export function giveUpComing(work: ShardWork, root: string, key?: string): void {
+  const { known, coming } = work.state.transactions;
+  for (const id of [...(coming.get(root) ?? [])]) {
+    const transaction = known.get(id) as Transaction;
+    if (transaction.key === key || !mayYetCome(transaction.outcome)) continue;
+    const { refused: refusal } = refused('changed-meanwhile', `the tree of '${root}' was told otherwise meanwhile`);
+    const outcome = { confirmed: false, refusal } as const;
+    if (transaction.outcome === null) decide(work, transaction, outcome);
+    // As for the other shards it is as it was: but nothing of it is tried again when all have heard.
+    else commit(work, { type: 'transaction-decided', id, outcome });
+  }
 }
 
 function holdEnded(work: ShardWork, id: string, from: Address): void {

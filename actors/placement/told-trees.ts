@@ -8,7 +8,7 @@ import { keyOf, partsOf, withoutDoubtful } from './newcomers.ts';
 import { treeFault } from './providers.ts';
 import { comesLate, isOfLast } from './puts.ts';
 import type { PlacementState } from './state.ts';
-import { openChange } from './together.ts';
+import { giveUpComing, openChange } from './together.ts';
 import { isEmptied, toldNoMore } from './tree-apply.ts';
 import { commit, type ShardWork } from './work.ts';
 
@@ -19,6 +19,7 @@ export function putTree(work: ShardWork, asked: PutTree, from: Address): void {
   const root = (told[0] as ProviderSpec).id;
   const last = puts.get(root);
   if (comesLate(last, asked)) return turn.send(from, { type: 'tree-put', ask, root });
+  giveUpComing(work, root, keyOf({ root, ...asked }));
   if (again && isOfLast(last, asked) && providers.has(root) && isAsTold(state, root, told))
     return turn.send(from, { type: 'tree-put', ask, root });
   const tree = withoutMoved(told, providers);

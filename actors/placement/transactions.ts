@@ -4,7 +4,7 @@
 import type { Address, SteadyTime } from '../actor.ts';
 import { olderThan } from '../deleted.ts';
 import type { ApiRefusal } from '../messages/placement-api.ts';
-import type { Part } from '../messages/transactions.ts';
+import type { Part, PartContent } from '../messages/transactions.ts';
 
 export interface Transaction {
   readonly id: string;
@@ -42,12 +42,21 @@ interface Pursuit {
 
 export type Outcome = { readonly confirmed: true } | { readonly confirmed: false; readonly refusal: ApiRefusal };
 
+/** What a compute has told of its tree that comes in by a change. */
+export type Newcomers = Required<PartContent>['comes'];
+
+export function comingBy({ parts }: Pick<Transaction, 'parts'>): Newcomers | undefined {
+  return parts.find(({ comes }) => comes !== undefined)?.comes;
+}
+
 export interface Transactions {
   /** How many there ever were: the number of the last one. */
   count: number;
   /** By id, oldest first; those that are settled are kept for a while, for whoever asks again. */
   readonly known: Map<string, Transaction>;
   readonly byKey: Map<string, string>;
+  /** By root, those by which something comes into a told tree; follows from `known`. */
+  readonly coming: Map<string, Set<string>>;
 }
 
 export type TransactionRecord =
@@ -74,11 +83,11 @@ export interface StoredTransactions {
 }
 
 export function noTransactions(): Transactions {
-  return { count: 0, known: new Map(), byKey: new Map() };
+  return { count: 0, known: new Map(), byKey: new Map(), coming: new Map() };
 }
 
 export function applyTransaction(transactions: Transactions, record: TransactionRecord): void {
-  const { known, byKey } = transactions;
+  const { known } = transactions;
   switch (record.type) {
     case 'transaction-opened': {
       const { type: _, ...facts } = record;
@@ -91,9 +100,7 @@ export function applyTransaction(transactions: Transactions, record: Transaction
     case 'transaction-settled': {
       const transaction = known.get(record.id) as Transaction;
       transaction.settled = true;
-      if (transaction.brief !== true) return;
-      known.delete(record.id);
-      byKey.delete(transaction.key);
+      if (transaction.brief === true) forget(transactions, transaction);
       return;
     }
     case 'transaction-unknown':
@@ -105,17 +112,28 @@ function newPursuit(): Pursuit {
   return { held: new Set(), ended: new Set(), answered: false, repeats: 0, endsAt: null };
 }
 
-function keep({ known, byKey }: Transactions, stored: Stored): void {
-  known.set(stored.id, { ...stored, pursuit: newPursuit() });
-  byKey.set(stored.key, stored.id);
+function keep({ known, byKey, coming }: Transactions, stored: Stored): void {
+  const { id, key } = stored;
+  known.set(id, { ...stored, pursuit: newPursuit() });
+  byKey.set(key, id);
+  const root = comingBy(stored)?.root;
+  if (root !== undefined) coming.set(root, (coming.get(root) ?? new Set()).add(id));
+}
+
+function forget({ known, byKey, coming }: Transactions, transaction: Transaction): void {
+  const { id, key } = transaction;
+  known.delete(id);
+  byKey.delete(key);
+  const root = comingBy(transaction)?.root ?? '';
+  const ofRoot = coming.get(root);
+  ofRoot?.delete(id);
+  if (ofRoot?.size === 0) coming.delete(root);
 }
 
 /** Forgets those that are settled and began before `before`. */
-export function forgetSettled({ known, byKey }: Transactions, before: number): void {
-  for (const [id, { settled, key }] of olderThan(known, ([, { at }]) => at, before)) {
-    if (!settled) continue;
-    known.delete(id);
-    byKey.delete(key);
+export function forgetSettled(transactions: Transactions, before: number): void {
+  for (const [, transaction] of olderThan(transactions.known, ([, { at }]) => at, before)) {
+    if (transaction.settled) forget(transactions, transaction);
   }
 }
 

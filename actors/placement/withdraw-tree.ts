@@ -6,6 +6,7 @@ import type { WithdrawTree } from '../messages/placement.ts';
 import { holdersOf } from './holders.ts';
 import { inUse, type Provider } from './providers.ts';
 import type { PlacementState } from './state.ts';
+import { giveUpComing } from './together.ts';
 import { subtreeOf, treeOf } from './trees.ts';
 import { commit, type ShardWork } from './work.ts';
 
@@ -16,6 +17,7 @@ export function withdrawTree(work: ShardWork, { ask, root }: WithdrawTree, from:
   const { state, turn } = work;
   const reason = whyKept(state, root);
   if (reason !== null) return turn.send(from, { type: 'tree-kept', ask, root, reason });
+  giveUpComing(work, root);
   const ids = state.trees.has(root) ? subtreeOf(state, root) : [];
   // Recorded also when nothing is there: a shard that was superseded cannot, and may not know of the tree.
   commit(work, ids.length === 0 ? { type: 'read' } : { type: 'subtree-left', ids });

@@ -63,7 +63,8 @@ const places = ({ shards }: Rig, id: string) =>
 function checkQuiet(on: Rig): void {
   for (const { state } of on.shards) {
     const { open, locks, parked } = state.holds;
-    assert.equal([open.size, locks.size, parked.length, state.transactions.known.size], [0, 0, 0, 0]);
+    const { known, coming } = state.transactions;
+    assert.equal([open.size, locks.size, parked.length, known.size, coming.size], [0, 0, 0, 0, 0]);
   }
   assert.equal(
     on.answers.map(({ outcome }) => ('refused' in outcome ? outcome.refused.code : 'ok')).filter((one) => one !== 'ok'),
@@ -224,6 +225,47 @@ test('told elsewhere - what was told before does not come in after what is told 
   checkQuiet(on);
 });
 
+/** The shard of the last host comes last here: what it tells is not held there until the others have answered. */
+const LAST = providerOf(hostOf(2), { inventories: { VCPU: inventoryOf({ total: 4 }) } });
+
+function makeAndRemove(on: Rig, id: string, shard: number): void {
+  make(on, id, shard);
+  on.deliver();
+  remove(on, id, shard);
+}
+
+test('told elsewhere - what an earlier life of a compute has told does not come in after what a later one tells', () => {
+  const on = rig(SHARDS);
+  makeAndRemove(on, 'nothing', 1);
+  on.say(2, { type: 'put-tree', ask: 1, incarnation: 'life-1', providers: [LAST, device('nothing', hostOf(2))] });
+  on.say(2, { type: 'put-tree', ask: 7, incarnation: 'life-2', providers: [LAST] });
+  on.deliver();
+  assert.equal(places(on, 'nothing'), []);
+  checkQuiet(on);
+});
+
+test('told elsewhere - what a shard that was away kept out does not come in when it was told no more since', () => {
+  for (const dies of [false, true]) {
+    const on = rig(SHARDS);
+    makeAndRemove(on, 'nothing', 1);
+    const isThere = (_: unknown, to: string) => to !== 'placement/1';
+    const wait = (isMeant?: typeof isThere) => {
+      for (let waits = 0; waits < 20; waits += 1) {
+        on.pass(2_500);
+        if (isMeant !== undefined) on.lose((to) => to === 'placement/1');
+        on.deliver(isMeant);
+      }
+    };
+    on.say(2, { type: 'put-tree', ask: 1, incarnation: 'life-1', providers: [LAST, device('nothing', hostOf(2))] });
+    wait(isThere);
+    on.say(2, { type: 'put-tree', ask: 7, incarnation: 'life-2', providers: [LAST] });
+    if (dies) on.replace(2);
+    wait();
+    assert.equal(places(on, 'nothing'), []);
+    checkQuiet(on);
+  }
+});
+
 test('told elsewhere - what is told no more while it comes in is not there after', () => {
   const on = rig(SHARDS);
   make(on, 'gpu', 2, hostOf(2));
@@ -247,6 +289,21 @@ test('told elsewhere - a tree that is withdrawn while it comes in is not there a
   on.deliver();
   assert.ok(on.said.some(({ type }) => type === 'tree-withdrawn'));
   assert.equal(places(on, 'new'), []);
+  checkQuiet(on);
+});
+
+test('told elsewhere - a tree that is withdrawn before its shard is asked to hold it is not there after', () => {
+  const on = rig(SHARDS);
+  const root = 'new';
+  makeAndRemove(on, root, 1);
+  on.say(2, put([providerOf(root)]));
+  on.say(2, { type: 'withdraw-tree', ask: 2, root });
+  on.deliver();
+  assert.equal(
+    on.said.map(({ type }) => type),
+    ['tree-withdrawn'],
+  );
+  assert.equal(places(on, root), []);
   checkQuiet(on);
 });
 
