@@ -10,19 +10,31 @@ import type { ApiRecord } from './records.ts';
 import type { PlacementState } from './state.ts';
 import type { Newcomers, Outcome } from './transactions.ts';
 
-/** A told tree without what may be with another shard, and without what is below that; and what that is. */
+/**
+ * A told tree without what may be with another shard, and without what is new below that; and what comes with the change.
+ * What is there and is told below it stands below the root until it comes.
+ */
 export function withoutDoubtful(
   { providers, elsewhere }: PlacementState,
   tree: readonly ProviderSpec[],
 ): { tree: readonly ProviderSpec[]; doubtful: readonly ProviderSpec[] } {
-  const found = new Set<string>();
-  if (elsewhere.size > 0) {
-    for (const { id, parent } of tree) {
-      if (found.has(parent ?? '') || (!providers.has(id) && mayBeElsewhere(elsewhere, id))) found.add(id);
-    }
+  if (elsewhere.size === 0) return { tree, doubtful: [] };
+  const [root] = tree;
+  const out = new Set<string>();
+  const sure: ProviderSpec[] = [];
+  const doubtful: ProviderSpec[] = [];
+  for (const spec of tree) {
+    const { id, parent } = spec;
+    const isBelow = out.has(parent ?? '');
+    if (providers.has(id)) {
+      sure.push(isBelow ? { ...spec, parent: (root as ProviderSpec).id } : spec);
+      if (isBelow) doubtful.push(spec);
+    } else if (isBelow || mayBeElsewhere(elsewhere, id)) {
+      out.add(id);
+      doubtful.push(spec);
+    } else sure.push(spec);
   }
-  if (found.size === 0) return { tree, doubtful: [] };
-  return { tree: tree.filter(({ id }) => !found.has(id)), doubtful: tree.filter(({ id }) => found.has(id)) };
+  return out.size === 0 ? { tree, doubtful: [] } : { tree: sure, doubtful };
 }
 
 /** The change by which they come in. */
@@ -39,17 +51,31 @@ export function partsOf({ shard, shards }: { shard: number; shards: number }, co
 export const keyOf = ({ root, incarnation = '', ask }: Omit<Newcomers, 'providers'>): string =>
   `told ${root} ${incarnation} ${ask}`;
 
-/** What of them comes in as things stand: what is there by now stays as it is, and nothing comes below what is elsewhere. */
+/**
+ * What of them comes in as things stand. Nothing comes below what is elsewhere; what is there by now stays as it is, but goes
+ * below what comes in where it is told so.
+ */
 export function decideComing({ providers, puts }: PlacementState, comes: Newcomers): Refused | { record: ApiRecord } {
   const { root, providers: told } = comes;
   if (comesLate(puts.get(root), comes)) {
     return refused('changed-meanwhile', `the tree of '${root}' was told otherwise meanwhile`);
   }
-  const coming = new Set<string>();
+  /** By id, what they are below then. */
+  const coming = new Map<string, string | null>();
+  const isAbove = (id: string, below: string | null): boolean => {
+    let at = below;
+    while (at !== null && at !== id) at = coming.get(at) ?? providers.get(at)?.spec.parent ?? null;
+    return at === id;
+  };
   for (const { id, parent } of told) {
-    if (providers.has(id)) continue;
-    const isBelow = parent === null ? id === root : coming.has(parent) || providers.get(parent)?.root === root;
-    if (isBelow) coming.add(id);
+    const known = providers.get(id);
+    const isBelowComing = parent !== null && coming.has(parent);
+    if (known === undefined) {
+      const isBelow = parent === null ? id === root : isBelowComing || providers.get(parent)?.root === root;
+      if (isBelow) coming.set(id, parent);
+      // A caller may have moved what it is told below under it meanwhile.
+    } else if (isBelowComing && known.root === root && known.told !== null && !isAbove(id, parent))
+      coming.set(id, parent);
   }
   if (coming.size === 0) return refused('changed-meanwhile', `nothing of it is to come to the tree of '${root}'`);
   return { record: { type: 'tree-grown', root, providers: told.filter(({ id }) => coming.has(id)) } };

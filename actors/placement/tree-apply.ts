@@ -60,6 +60,31 @@ export function applyTree(
   if (holders.size > 0) countAnew(state, holders, treeOf(state, root));
 }
 
+/** Providers that the compute of a tree tells, below what is there of it, or the whole tree; and what goes below them. */
+export function grow(
+  state: PlacementState,
+  { root, providers: told }: { root: string; providers: readonly ProviderSpec[] },
+): void {
+  const { providers, trees, untold } = state;
+  const holders = new Set<string>();
+  const added: string[] = [];
+  for (const one of told) {
+    const before = providers.get(one.id);
+    const spec = before === undefined ? one : merged(before, one);
+    const provider = makeProvider(spec, root, before, one);
+    install(state, provider);
+    learnNames(state.catalog, spec);
+    untold.changed.add(one.id);
+    untold.removed.delete(one.id);
+    if (before !== undefined) continue;
+    noteHolders(provider, holders);
+    added.push(one.id);
+  }
+  trees.set(root, [...(trees.get(root) ?? []), ...added]);
+  for (const look of state.looks) look.grown?.(root);
+  countAnew(state, holders, treeOf(state, root));
+}
+
 /**
  * The providers that the compute told before, and tells no more. One stays, empty, while something is held on it, or
  * something that stays is below it.

@@ -1,7 +1,6 @@
 // Trees that grow and change one provider at a time: a provider is planted, gets another parent with all that is
 // below it, or goes.
 
-import type { ProviderSpec } from '../messages/placement.ts';
 import type { MovingProvider } from '../messages/placement-api.ts';
 import { learnNames } from './catalog.ts';
 import { countAnew, noteHolders } from './counting-anew.ts';
@@ -65,25 +64,6 @@ export function graft(
     state.untold.removed.delete(spec.id);
   }
   state.trees.set(root, [...(state.trees.get(root) ?? [root]), ...providers.map(({ id }) => id)]);
-  for (const look of state.looks) look.grown?.(root);
-  countAnew(state, holders, treeOf(state, root));
-}
-
-/** Providers that the compute of a tree tells, below what is there of it; or the whole tree. */
-export function grow(
-  state: PlacementState,
-  { root, providers }: { root: string; providers: readonly ProviderSpec[] },
-): void {
-  const holders = new Set<string>();
-  for (const spec of providers) {
-    const provider = makeProvider(spec, root, undefined, spec);
-    install(state, provider);
-    noteHolders(provider, holders);
-    learnNames(state.catalog, spec);
-    state.untold.changed.add(spec.id);
-    state.untold.removed.delete(spec.id);
-  }
-  state.trees.set(root, [...(state.trees.get(root) ?? []), ...providers.map(({ id }) => id)]);
   for (const look of state.looks) look.grown?.(root);
   countAnew(state, holders, treeOf(state, root));
 }

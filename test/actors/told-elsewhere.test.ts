@@ -266,6 +266,45 @@ test('told elsewhere - what a shard that was away kept out does not come in when
   }
 });
 
+test('told elsewhere - a device in use that is told below a new one keeps all it has, and goes there when that comes in', () => {
+  for (const isElsewhere of [false, true]) {
+    const on = rig(SHARDS);
+    tell(on);
+    const uses = [{ provider: 'gpu', resources: { PGPU: 1 } }];
+    const user = { consumer: 'vm', generation: null, project: 'p', user: 'u', allocations: uses };
+    on.say(0, { type: 'allocations-put', ask: 5, consumers: [user] });
+    make(on, 'numa', 1);
+    on.deliver();
+    if (!isElsewhere) remove(on, 'numa', 1);
+    const tree = [host, device('numa'), device('slice', 'numa'), device('gpu', 'numa'), device('part', 'gpu')];
+    on.say(0, { ...put(tree), ask: 1, incarnation: 'life-2' });
+    const gpu = () => on.shards[0]?.state.providers.get('gpu');
+    for (const isIn of [false, true]) {
+      if (isIn) on.deliver();
+      assert.equal(gpu()?.spec.parent, isIn && !isElsewhere ? 'numa' : hostOf(0));
+      assert.equal([gpu()?.stocks.get('PGPU')?.used, gpu()?.stocks.get('PGPU')?.capacity], [1, 1]);
+    }
+    assert.equal(places(on, 'part'), [hostOf(0)]);
+    assert.equal(places(on, 'slice'), isElsewhere ? [] : [hostOf(0)]);
+    checkQuiet(on);
+  }
+});
+
+test('told elsewhere - a device stays where it is if what it is told below has been moved under it meanwhile', () => {
+  const on = rig(SHARDS);
+  const own = hostOf(2);
+  const before = [LAST, device('bus', own), device('gpu', own)];
+  on.say(2, { type: 'put-tree', ask: 1, incarnation: 'life-1', providers: before });
+  makeAndRemove(on, 'numa', 1);
+  const after = [LAST, device('bus', own), device('numa', 'bus'), device('gpu', 'numa')];
+  on.say(2, { type: 'put-tree', ask: 1, incarnation: 'life-2', providers: after });
+  on.say(2, { type: 'provider-update', ask: 5, id: 'bus', name: 'bus', parent: 'gpu', reparent: true });
+  on.deliver();
+  const parentOf = (id: string) => on.shards[2]?.state.providers.get(id)?.spec.parent;
+  assert.equal(['bus', 'numa', 'gpu'].map(parentOf), ['gpu', 'bus', own]);
+  checkQuiet(on);
+});
+
 test('told elsewhere - what is told no more while it comes in is not there after', () => {
   const on = rig(SHARDS);
   make(on, 'gpu', 2, hostOf(2));

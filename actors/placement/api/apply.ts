@@ -15,7 +15,8 @@ import type { PlacementState } from '../state.ts';
 import { noteHolder } from '../taking.ts';
 import { tally } from '../tallies.ts';
 import { countTenant } from '../tenants.ts';
-import { graft, grow, moveSubtree, plant, subtreeOf, treeOf, uproot } from '../trees.ts';
+import { grow } from '../tree-apply.ts';
+import { graft, moveSubtree, plant, subtreeOf, treeOf, uproot } from '../trees.ts';
 import { renameClass } from './rename-class.ts';
 
 export function applyApiRecord(state: PlacementState, record: ApiRecord): void {
