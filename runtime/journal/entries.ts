@@ -17,9 +17,9 @@ interface Piece {
 }
 
 /** The form of entries that this program writes. Programs that read only earlier ones would misread records in them. */
-export const ENTRY_VERSION = 5;
+export const ENTRY_VERSION = 6;
 /** What it reads. Of version 2 were snapshots of a form that was never released. */
-const READ: readonly unknown[] = [1, 3, 4, ENTRY_VERSION];
+const READ: readonly unknown[] = [1, 3, 4, 5, ENTRY_VERSION];
 
 export type Entry = (
   | { readonly kind: 'epoch'; readonly epoch: number }
@@ -31,7 +31,7 @@ export type Entry = (
    */
   | ({ readonly kind: 'part'; readonly part: number; readonly last: boolean } & Piece)
 ) & {
-  readonly v: 1 | 3 | 4 | typeof ENTRY_VERSION;
+  readonly v: 1 | 3 | 4 | 5 | typeof ENTRY_VERSION;
   /** Noted by whoever reads it: entries are missing before this one. */
   readonly afterGap?: true;
   /** So is the number under which a part stands. */

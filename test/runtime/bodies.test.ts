@@ -51,7 +51,7 @@ test('bodies - each record of a journal entry is a line of its own, found by its
     saidIn(entry, MAX_BYTES),
     RECORDS.map((message) => ({ from: '', message })),
   );
-  assert.equal(linesIn(epochEntry(3)), ['cw.x - - {"v":5,"kind":"epoch","epoch":3}']);
+  assert.equal(linesIn(epochEntry(3)), ['cw.x - - {"v":6,"kind":"epoch","epoch":3}']);
 });
 
 test('bodies - what befalls a removal is found by the instance that is removed', () => {
