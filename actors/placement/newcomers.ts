@@ -39,11 +39,12 @@ export function withoutDoubtful(
 
 /** The change by which they come in. */
 export function partsOf({ shard, shards }: { shard: number; shards: number }, comes: Newcomers): Part[] {
-  const ids = comes.providers.map(({ id }) => id);
+  const [only = '', ...others] = comes.providers.map(({ id }) => id);
+  const id = others.length === 0 ? only : [only, ...others];
   return Array.from({ length: shards }, (_, at) => ({
     shard: at,
     consumers: [],
-    ...(at === shard ? { comes } : { absent: { ids } }),
+    ...(at === shard ? { comes } : { absent: { id } }),
   }));
 }
 
