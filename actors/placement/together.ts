@@ -63,11 +63,17 @@ function open(work: ShardWork, asked: TransactionMessageOf<'change-together'>, f
   begin(work, { ...asked, from, parts });
 }
 
+/** What came in by it was given up, and is told again before all shards have heard. */
+const isGivenUp = ({ outcome }: Transaction): boolean =>
+  outcome !== null && !outcome.confirmed && outcome.refusal.code === 'changed-meanwhile';
+
 type Change = Pick<Transaction, 'key' | 'ask' | 'parts'> & { from: Address; brief?: boolean; withinMs?: number };
 
 /** Begins a change of this shard's own, unless it is on its way. */
 export function openChange(work: ShardWork, change: Change): void {
-  if (!work.state.transactions.byKey.has(change.key)) begin(work, change);
+  const { known, byKey } = work.state.transactions;
+  const standing = known.get(byKey.get(change.key) ?? '');
+  if (standing === undefined || isGivenUp(standing)) begin(work, change);
 }
 
 function begin(work: ShardWork, { key, from, ask, parts, brief, withinMs }: Change): void {

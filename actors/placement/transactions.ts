@@ -123,7 +123,7 @@ function keep({ known, byKey, coming }: Transactions, stored: Stored): void {
 function forget({ known, byKey, coming }: Transactions, transaction: Transaction): void {
   const { id, key } = transaction;
   known.delete(id);
-  byKey.delete(key);
+  if (byKey.get(key) === id) byKey.delete(key);
   const root = comingBy(transaction)?.root ?? '';
   const ofRoot = coming.get(root);
   ofRoot?.delete(id);

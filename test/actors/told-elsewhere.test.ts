@@ -359,4 +359,20 @@ test('told elsewhere - a tree that is withdrawn before its shard is asked to hol
   checkQuiet(on);
 });
 
+test('told elsewhere - what was given up for a word of an earlier life that came late comes in when it is told again', () => {
+  const on = rig(SHARDS);
+  make(on, 'gpu', 1);
+  on.deliver();
+  remove(on, 'gpu', 1);
+  on.deliver();
+  const root = providerOf(hostOf(2));
+  const tree = [root, device('gpu', hostOf(2))];
+  on.say(2, { ...put(tree), ask: 1, incarnation: 'life-2' });
+  on.say(2, { ...put([root]), ask: 1, incarnation: 'life-1' });
+  on.say(2, { ...put(tree), ask: 1, incarnation: 'life-2', again: true });
+  on.deliver();
+  assert.equal(places(on, 'gpu'), [hostOf(2)]);
+  checkQuiet(on);
+});
+
 test.run();
