@@ -19,7 +19,7 @@ import { SnapshotsDue } from './snapshots-due.ts';
 import { storedIn } from './stored.ts';
 import { API_TIMEOUT_MS, type KnownStream, makeStream, managerOf, streamOf, unfitness, whatIsThere } from './stream.ts';
 import { Turns } from './turns.ts';
-import { type Coming, type Upkeep, upkeepOf } from './upkeep.ts';
+import { type Coming, SURE_AFTER_MS, type Upkeep, upkeepOf } from './upkeep.ts';
 import { ACCOUNT_IS_FULL, IS_BEING_STORED, journalWriter, type StoredTail, type Writer } from './writer.ts';
 
 export interface JetStreamJournalsOptions {
@@ -50,6 +50,8 @@ const MAX_PIECE_BYTES = 512 * 1024;
 /** How many large journals are read at the same time by one process. */
 const READ_AT_ONCE = 3;
 const LOOK_EVERY_MS = 20_000;
+/** What was told once is told anew then. */
+const FORGOTTEN_AFTER_MS = 60_000;
 /**
  * How often a rival may get in between reading the stream and beginning an epoch; and for how long at least, ms, since a
  * short stream is read again in no time.
@@ -93,6 +95,8 @@ function jetStreamJournal<R>(owner: Address, options: JetStreamJournalsOptions, 
   let opening = new AbortController();
   let breakOff: (error: CellwrightError) => void = () => {};
   let upkeep: Upkeep | undefined;
+  /** After which entry it was said to have lost what was acknowledged, and when that was said first. */
+  let told: { readonly last: number; readonly at: number } | null = null;
 
   /** Half of what the server carries leaves ample room for the rest of the entry and its headers. */
   const pieceBytes = () => Math.min(MAX_PIECE_BYTES, Math.floor(bus.maxPayloadBytes / 2));
@@ -199,6 +203,16 @@ function jetStreamJournal<R>(owner: Address, options: JetStreamJournalsOptions, 
     shared.known.set(stream, known);
   }
 
+  /** A server that leads no more may tell of how the stream stood for a moment: what is to be believed is told twice. */
+  function insistSure(tail: StoredTail | null): void {
+    const last = tail === null ? 0 : (tail.removed ?? tail.sequence);
+    const at = clock.monotonic();
+    const isTold = told !== null && told.last === last && at - told.at < FORGOTTEN_AFTER_MS;
+    if (!isTold) told = { last, at };
+    if (told !== null && at - told.at >= SURE_AFTER_MS) return;
+    throw new CellwrightError('contended', `how journal '${stream}' stands is asked again`, { retryable: true });
+  }
+
   /**
    * After which entry the writer goes on, in a stream that has lost what was acknowledged, or is made anew: its owner
    * still knows all of it, and as long as it holds the lease nobody else does. Until a snapshot is whole, whoever opens
@@ -215,6 +229,7 @@ function jetStreamJournal<R>(owner: Address, options: JetStreamJournalsOptions, 
       if (!tenure.holds()) throw leaseInDoubt(owner);
     };
     insistHeld();
+    insistSure(tail);
     const there = await whatIsThere(streams.info(stream));
     insistHeld();
     const info = there ?? (await makeStream({ streams, stream, subject, replicas }));

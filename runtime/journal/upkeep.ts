@@ -10,6 +10,9 @@ import { CellwrightError } from '../errors.ts';
 import { firstUnlike, type Range } from './strays.ts';
 import { whatIsThere } from './stream.ts';
 
+/** A server that leads no more may tell of how a stream stood for a moment: a loss is believed that is still told after that. */
+export const SURE_AFTER_MS = 1_000;
+
 export interface UpkeepOptions {
   readonly clock: Clock;
   readonly streams: StreamAPI;
@@ -55,6 +58,8 @@ export function upkeepOf(options: UpkeepOptions): Upkeep {
   let needed: number | null = options.needed;
   let coming: Coming | null = null;
   let isDamaged = false;
+  /** Since when something seems to be missing. */
+  let suspectedAt: number | null = null;
   let toldUnfit: string | undefined;
   let isStopped = false;
   let isLooking = false;
@@ -71,28 +76,36 @@ export function upkeepOf(options: UpkeepOptions): Upkeep {
     if (isLooking) return;
     isLooking = true;
     // What hinders a look hinders what is appended, too, and is told of there.
-    await lookNow().catch(() => {});
+    const isSure = await lookNow().catch(() => true);
     isLooking = false;
-    lookAfter(everyMs);
+    lookAfter(isSure ? everyMs : Math.min(everyMs, SURE_AFTER_MS));
   }
 
-  async function lookNow(): Promise<void> {
+  /** Answers whether what it has found is certain. */
+  async function lookNow(): Promise<boolean> {
     // One that was dropped as soon as it was safe would be so again: the next is not written without a pause.
     const wasNew = isNew;
     isNew = false;
     const last = options.lastStored();
     const info = await whatIsThere(streams.info(stream));
-    if (isStopped) return;
+    if (isStopped) return true;
     if (info !== null) tellUnfit(info.config);
     if (info === null || info.created !== created || info.state.last_seq < last) {
       const isThere = await options.lookAtTail();
       if (isThere && !isStopped && info !== null && info.created !== created) goesOnIn(info.created);
-      return;
+      return isThere;
     }
     const isEnough = await hasWhatIsNeeded(info.state, last);
-    if (isStopped || isEnough === undefined) return;
-    if (!isEnough && !wasNew) return damaged();
-    if (isEnough && isDamaged) mended();
+    if (isStopped || isEnough === undefined) return true;
+    if (isEnough) {
+      suspectedAt = null;
+      if (isDamaged) mended();
+      return true;
+    }
+    suspectedAt ??= clock.monotonic();
+    if (!isDamaged && clock.monotonic() - suspectedAt < SURE_AFTER_MS) return false;
+    if (!wasNew) damaged();
+    return true;
   }
 
   /** Undefined while that cannot be told. */

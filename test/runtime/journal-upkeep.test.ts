@@ -9,10 +9,12 @@ import type { Rows } from '../../actors/table.ts';
 import { connectNats, type NatsBus } from '../../runtime/bus/nats.ts';
 import type { CellwrightError } from '../../runtime/errors.ts';
 import { jetStreamJournals } from '../../runtime/journal/jetstream.ts';
+import { upkeepOf } from '../../runtime/journal/upkeep.ts';
 import type { Tenure } from '../../runtime/ownership/tenure.ts';
 import { subjectsOf } from '../../runtime/subjects.ts';
 import { systemClock } from '../../runtime/system-clock.ts';
 import { actorHost } from '../../runtime/turn.ts';
+import { virtualClock } from '../../runtime/virtual-clock.ts';
 import { eventually } from '../e2e/system.ts';
 import { startTestServer, type TestServer } from '../support/nats-server.ts';
 import { failureOf, until } from '../support/until.ts';
@@ -402,5 +404,49 @@ test(
     assert.equal(next.failures, []);
   }),
 );
+
+test('journal upkeep - a loss is believed when it is told of twice, a second apart: a server that leads no more may tell of it', async () => {
+  for (const [firsts, expected] of [
+    [[1, 50, 1, 1, 1], []],
+    [
+      [1, 50, 50, 50, 1],
+      ['journal-damaged', 'journal-mended'],
+    ],
+  ] as const) {
+    const passing = virtualClock();
+    const told: string[] = [];
+    let looks = 0;
+    const info = () => {
+      const first_seq = firsts[Math.min(looks, firsts.length - 1)] as number;
+      looks += 1;
+      return Promise.resolve({
+        created: 'then',
+        config: {},
+        state: { first_seq, last_seq: 60, messages: 61 - first_seq },
+      });
+    };
+    const upkeep = upkeepOf({
+      clock: passing,
+      streams: { info } as never,
+      stream: STREAM,
+      owner: OWNER,
+      created: 'then',
+      needed: 1,
+      everyMs: 20_000,
+      lastStored: () => 60,
+      straysOf: () => Promise.resolve([]),
+      faultOf: () => null,
+      lookAtTail: () => Promise.resolve(false),
+      wantSnapshot() {},
+      onError: ({ code }) => told.push(code),
+    });
+    while (looks < firsts.length) {
+      passing.step();
+      for (let turn = 0; turn < 20; turn += 1) await null;
+    }
+    upkeep.stop();
+    assert.equal(told, expected);
+  }
+});
 
 test.run();
