@@ -50,13 +50,11 @@ const content = {
   ),
   /** The class or trait that is made must be new. */
   fresh: Type.Optional(Type.Boolean()),
-  /**
-   * No provider may have this id, or one of these, or this name. Several are no field of their own: shards of before, which
-   * would pass over that, and hold what they cannot, take this for malformed.
-   */
+  /** No provider may have this id, or one of these, or this name. */
   absent: Type.Optional(
     Type.Object({
-      id: Type.Optional(Type.Union([Key, Type.Array(Key)])),
+      id: Type.Optional(Key),
+      ids: Type.Optional(Type.Array(Key)),
       name: Type.Optional(Type.String({ maxLength: 200 })),
     }),
   ),

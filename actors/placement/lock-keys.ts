@@ -74,8 +74,8 @@ function groupKeysOf({ consumers }: PlacementState, changes: readonly Membership
 }
 
 /** The ids that no provider may have. */
-export function absentIds({ absent: { id = [] } = {} }: Pick<PartContent, 'absent'>): readonly string[] {
-  return typeof id === 'string' ? [id] : id;
+export function absentIds({ absent: { id, ids = [] } = {} }: Pick<PartContent, 'absent'>): readonly string[] {
+  return id === undefined ? ids : [id, ...ids];
 }
 
 /** What a part locks beside its consumers. */

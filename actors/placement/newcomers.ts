@@ -39,12 +39,11 @@ export function withoutDoubtful(
 
 /** The change by which they come in. */
 export function partsOf({ shard, shards }: { shard: number; shards: number }, comes: Newcomers): Part[] {
-  const [only = '', ...others] = comes.providers.map(({ id }) => id);
-  const id = others.length === 0 ? only : [only, ...others];
+  const ids = comes.providers.map(({ id }) => id);
   return Array.from({ length: shards }, (_, at) => ({
     shard: at,
     consumers: [],
-    ...(at === shard ? { comes } : { absent: { id } }),
+    ...(at === shard ? { comes } : { absent: { ids } }),
   }));
 }
 

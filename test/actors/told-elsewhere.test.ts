@@ -234,19 +234,6 @@ function makeAndRemove(on: Rig, id: string, shard: number): void {
   remove(on, id, shard);
 }
 
-test('told elsewhere - a shard of before, which looks for one id only, takes what it is asked of several for malformed', () => {
-  const on = rig(SHARDS);
-  makeAndRemove(on, 'gpu', 2);
-  on.say(0, put([...GPU, device('slice', 'gpu')]));
-  const asked: unknown[] = [];
-  on.deliver((message, to) => {
-    if (message.type === 'hold' && to === 'placement/1') asked.push(message.absent);
-    return true;
-  });
-  assert.equal(asked, [{ id: ['gpu', 'slice'] }]);
-  assert.equal(places(on, 'gpu'), [hostOf(0)]);
-});
-
 test('told elsewhere - what an earlier life of a compute has told does not come in after what a later one tells', () => {
   const on = rig(SHARDS);
   makeAndRemove(on, 'nothing', 1);
