@@ -43,12 +43,20 @@ export interface Stored<R> {
 
 /** So many entries removed at the end are looked for, beside the strays: an operator removes them one at a time. */
 const MAX_REMOVED = 1_000;
+/** How often what lacks entries is read: the copy of a server of 2.9 that was killed may lack what the others have. */
+const MOST_COPIES = 4;
+
+/** The entry that stands last. */
+interface There {
+  readonly seq: number;
+  readonly id: string | undefined;
+}
 
 export function storedIn<R>({ bus, clock, subject, stream, owner, made, turns }: StoredOptions): Stored<R> {
   let reading: Reading | undefined;
 
   async function readAll(state: StreamInfo['state'], signal: AbortSignal): Promise<Assembled<R> | null> {
-    const { messages, bytes, first_seq: first, last_seq: last } = state;
+    const { messages, last_seq: last } = state;
     if (messages === 0) {
       // Somebody has made it: what its owner begins with is noted when that stands there.
       if (last === 0 && (await made.has(owner))) throw gone({ stream, owner, made });
@@ -58,6 +66,23 @@ export function storedIn<R>({ bus, clock, subject, stream, owner, made, turns }:
     }
     const there = await lastThere(last);
     if (there === null) return null;
+    for (let copies = 1; ; copies += 1) {
+      const recorded = await readCopy(state, there, signal);
+      if (recorded === null || !recorded.hasGap) return recorded;
+      if (await hasGrown(last)) return null;
+      if (copies === MOST_COPIES) throw lost('lacks entries that no snapshot stands for');
+    }
+  }
+
+  /**
+   * What stands in the copy of a server that the server which leads picks for each reader, any of those that have one; null
+   * when somebody has written meanwhile.
+   */
+  async function readCopy(
+    { bytes, first_seq: first, last_seq: last }: StreamInfo['state'],
+    there: There,
+    signal: AbortSignal,
+  ): Promise<Assembled<R> | null> {
     const firstOwn = first > 1 ? (firstUnlike(await made.straysOf(owner), [1, first]) ?? first) : 1;
     const { entries, strays, lastId } = await turns.take(Math.min(bytes, MOST_BYTES_AT_ONCE), signal, async () => {
       reading = readStream({ bus, clock, stream, first, last: there.seq, firstOwn });
@@ -74,9 +99,7 @@ export function storedIn<R>({ bus, clock, subject, stream, owner, made, turns }:
     if (strays.length > 0) await refuseStrays(strays);
     const recorded = await atLength(clock, assembling<R>(entries), () => !signal.aborted);
     if (recorded === undefined) throw signal.reason;
-    if (!recorded.hasGap) return recorded;
-    if (await hasGrown(last)) return null;
-    throw lost('lacks entries that no snapshot stands for');
+    return recorded;
   }
 
   /**
@@ -85,7 +108,7 @@ export function storedIn<R>({ bus, clock, subject, stream, owner, made, turns }:
    * other: before 2.10 it finds no last one by its subject when the very last was removed.) Null when somebody has
    * written meanwhile.
    */
-  async function lastThere(last: number): Promise<{ readonly seq: number; readonly id: string | undefined } | null> {
+  async function lastThere(last: number): Promise<There | null> {
     const { streams } = await managerOf(bus, stream);
     const at = async (seq: number) => {
       const message = await whatIsThere(streams.getMessage(stream, { seq }));

@@ -143,6 +143,23 @@ function shifted(bus: NatsBus): NatsBus {
   });
 }
 
+/** A bus by which some consumers are given a copy without the first entries, as of a server that was killed. */
+function lacking(bus: NatsBus, consumers: number): NatsBus {
+  const { connection } = bus;
+  let left = consumers;
+  const jetstreamManager = async () => {
+    const manager = await connection.jetstreamManager();
+    const add: typeof manager.consumers.add = (stream, config) => {
+      left -= 1;
+      return manager.consumers.add(stream, left < 0 ? config : { ...config, opt_start_seq: 3 });
+    };
+    return Object.create(manager, { consumers: { value: Object.create(manager.consumers, { add: { value: add } }) } });
+  };
+  return Object.create(bus, {
+    connection: { value: Object.create(connection, { jetstreamManager: { value: jetstreamManager } }) },
+  });
+}
+
 const refusal = async (work: () => unknown) => (await failureOf(work)) as CellwrightError;
 
 test(
@@ -194,6 +211,18 @@ test(
     const { message } = await refusal(() => process()<Noted>(OWNER).open());
     assert.match(message, /^entry 5 of journal '.*' is one that no owner wrote/);
     assert.equal(await made.straysOf(OWNER), [[5, 5]]);
+  }),
+);
+
+test(
+  'journal-lost - entries that one copy lacks are looked for in another before they count as lost',
+  onStage(async ({ bus, process }) => {
+    await written(process());
+    // What two consumers leave out counts as not there.
+    const { code } = await refusal(() => process(undefined, 1, lacking(bus, 100))<Noted>(OWNER).open());
+    assert.is(code, 'journal-lost');
+    const { records } = await process(undefined, 1, lacking(bus, 2))<Noted>(OWNER).open();
+    assert.equal([...records], [{ n: 1 }, { n: 2 }, { n: 3 }]);
   }),
 );
 
