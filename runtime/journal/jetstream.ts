@@ -301,6 +301,7 @@ function jetStreamJournal<R>(owner: Address, options: JetStreamJournalsOptions, 
       bodies.forEach((body, position) => {
         writer?.append(body, (sequence) => {
           if (known !== undefined) known.lastSequence = sequence;
+          told = null;
           if (position === bodies.length - 1) done(null);
         });
       });

@@ -96,10 +96,10 @@ export function upkeepOf(options: UpkeepOptions): Upkeep {
       return isThere;
     }
     const isEnough = await hasWhatIsNeeded(info.state, last);
-    if (isStopped || isEnough === undefined) return true;
-    if (isEnough) {
+    if (isStopped) return true;
+    if (isEnough !== false) {
       suspectedAt = null;
-      if (isDamaged) mended();
+      if (isEnough === true && isDamaged) mended();
       return true;
     }
     suspectedAt ??= clock.monotonic();
