@@ -27,12 +27,12 @@ export function putTree(work: ShardWork, asked: PutTree, from: Address): void {
   if (fault !== null) return turn.send(from, { type: 'tree-refused', ask, root, reason: fault });
   const { tree: sure, doubtful } = withoutDoubtful(state, tree);
   const come = () => letCome(work, asked, doubtful, from);
+  if (incarnation !== undefined) puts.set(root, { incarnation, ask });
   // Whether it can be put in at all is known when the other shards have answered.
   if (sure.length === 0) return come();
   const isUnchanged =
     sure.every((spec) => isSame(providers.get(spec.id)?.told, spec)) && isNothingLeft(state, root, sure);
   if (!isUnchanged) commit(work, { type: 'tree', providers: sure, keepsOthers: true });
-  if (incarnation !== undefined) puts.set(root, { incarnation, ask });
   come();
   turn.send(from, { type: 'tree-put', ask, root });
 }

@@ -362,4 +362,18 @@ test('told elsewhere - what was given up for a word of an earlier life that came
   checkQuiet(on);
 });
 
+test('told elsewhere - what was told before a whole tree came in, and comes late, does not take its place', () => {
+  for (const isIn of [true, false]) {
+    const on = rig(SHARDS);
+    makeAndRemove(on, 'new', 1);
+    const tree = [providerOf('new'), device('gpu', 'new')];
+    on.say(2, { ...put(tree), ask: 2, incarnation: 'life-1' });
+    if (isIn) on.deliver();
+    on.say(2, { ...put([providerOf('new')]), ask: 1, incarnation: 'life-1' });
+    on.deliver();
+    assert.equal([places(on, 'new'), places(on, 'gpu')], [['new'], ['new']], isIn ? 'it is in' : 'it is coming');
+    checkQuiet(on);
+  }
+});
+
 test.run();
