@@ -60,6 +60,10 @@ export function decideComing({ providers, puts }: PlacementState, comes: Newcome
   if (comesLate(puts.get(root), comes)) {
     return refused('changed-meanwhile', `the tree of '${root}' was told otherwise meanwhile`);
   }
+  // It could come to stand below itself.
+  if (new Set(told.map(({ id }) => id)).size < told.length) {
+    return refused('bad-parts', `a provider comes twice to the tree of '${root}'`);
+  }
   /** By id, what they are below then. */
   const coming = new Map<string, string | null>();
   const isAbove = (id: string, below: string | null): boolean => {

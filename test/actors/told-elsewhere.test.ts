@@ -376,4 +376,17 @@ test('told elsewhere - what was told before a whole tree came in, and comes late
   }
 });
 
+test('told elsewhere - a change is refused that has a provider come twice, below itself', () => {
+  const on = rig(SHARDS);
+  const providers = [device('one'), device('other', 'one'), device('one', 'other')];
+  const comes = { root: hostOf(0), providers, ask: 1 };
+  together(
+    on,
+    parts((shard) => (shard === 0 ? { comes } : { absent: { ids: ['one', 'other'] } })),
+  );
+  on.deliver();
+  assert.equal([places(on, 'one'), places(on, 'other')], [[], []]);
+  checkQuiet(on);
+});
+
 test.run();
