@@ -179,6 +179,9 @@ function jetStreamJournal<R>(owner: Address, options: JetStreamJournalsOptions, 
         faultOf: (config) => unfitness(config, stream, subject),
         lookAtTail: async () => (await writer?.look()) === true,
         wantSnapshot: () => snapshots.want(),
+        onWell() {
+          told = null;
+        },
         onError,
       });
       return recorded;

@@ -32,6 +32,8 @@ export interface UpkeepOptions {
   lookAtTail(): Promise<boolean>;
   /** Has a snapshot taken as soon as it can be. */
   wantSnapshot(): void;
+  /** Told at each look that finds nothing missing. */
+  onWell(): void;
   onError(error: CellwrightError): void;
 }
 
@@ -58,7 +60,7 @@ export function upkeepOf(options: UpkeepOptions): Upkeep {
   let needed: number | null = options.needed;
   let coming: Coming | null = null;
   let isDamaged = false;
-  /** Since when something seems to be missing. */
+  /** Since when something seems to be missing, at all looks one after the other. */
   let suspectedAt: number | null = null;
   let toldUnfit: string | undefined;
   let isStopped = false;
@@ -76,7 +78,10 @@ export function upkeepOf(options: UpkeepOptions): Upkeep {
     if (isLooking) return;
     isLooking = true;
     // What hinders a look hinders what is appended, too, and is told of there.
-    const isSure = await lookNow().catch(() => true);
+    const isSure = await lookNow().catch(() => {
+      suspectedAt = null;
+      return true;
+    });
     isLooking = false;
     lookAfter(isSure ? everyMs : Math.min(everyMs, SURE_AFTER_MS));
   }
@@ -91,6 +96,7 @@ export function upkeepOf(options: UpkeepOptions): Upkeep {
     if (isStopped) return true;
     if (info !== null) tellUnfit(info.config);
     if (info === null || info.created !== created || info.state.last_seq < last) {
+      suspectedAt = null;
       const isThere = await options.lookAtTail();
       if (isThere && !isStopped && info !== null && info.created !== created) goesOnIn(info.created);
       return isThere;
@@ -99,6 +105,7 @@ export function upkeepOf(options: UpkeepOptions): Upkeep {
     if (isStopped) return true;
     if (isEnough !== false) {
       suspectedAt = null;
+      options.onWell();
       if (isEnough === true && isDamaged) mended();
       return true;
     }

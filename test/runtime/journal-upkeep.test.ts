@@ -408,6 +408,8 @@ test(
 test('journal upkeep - a loss is believed when it is told of twice, a second apart: a server that leads no more may tell of it', async () => {
   for (const [firsts, expected] of [
     [[1, 50, 1, 50, 1], []],
+    [[1, 50, 'nothing', 50, 1], []],
+    [[1, 50, 'of before', 50, 1], []],
     [
       [1, 50, 50, 50, 1],
       ['journal-damaged', 'journal-mended'],
@@ -417,13 +419,12 @@ test('journal upkeep - a loss is believed when it is told of twice, a second apa
     const told: string[] = [];
     let looks = 0;
     const info = () => {
-      const first_seq = firsts[Math.min(looks, firsts.length - 1)] as number;
+      const said = firsts[Math.min(looks, firsts.length - 1)];
       looks += 1;
-      return Promise.resolve({
-        created: 'then',
-        config: {},
-        state: { first_seq, last_seq: 60, messages: 61 - first_seq },
-      });
+      if (said === 'nothing') return Promise.reject(new Error('no answer'));
+      const [first_seq, last_seq] = said === 'of before' ? [1, 50] : [said as number, 60];
+      const messages = last_seq - first_seq + 1;
+      return Promise.resolve({ created: 'then', config: {}, state: { first_seq, last_seq, messages } });
     };
     const upkeep = upkeepOf({
       clock: passing,
@@ -438,6 +439,7 @@ test('journal upkeep - a loss is believed when it is told of twice, a second apa
       faultOf: () => null,
       lookAtTail: () => Promise.resolve(false),
       wantSnapshot() {},
+      onWell() {},
       onError: ({ code }) => told.push(code),
     });
     while (looks < firsts.length) {
