@@ -126,8 +126,55 @@ test('traits are collective in the unnamed group and single in a named one', () 
   assert.is(find(state, [group('_A', { VCPU: 1 }, both)]).requests.length, 0);
   assert.is(find(state, [group('_A', { VCPU: 1 }, { required: [['CUSTOM_RED', 'CUSTOM_BLUE']] })]).requests.length, 1);
   assert.is(find(state, [group('', { VCPU: 1, DISK_GB: 1 }, { forbidden: ['CUSTOM_BLUE'] })]).requests.length, 0);
+  const apart = [group('', { VCPU: 1 }, { required: [['CUSTOM_BLUE']] }), group('_A', { DISK_GB: 1 })];
+  assert.is(find(state, apart).requests.length, 0, 'a trait of what serves another group does not count');
   assert.is(find(state, [group('', { VCPU: 1 })], { rootRequired: ['CUSTOM_RED'] }).requests.length, 1);
   assert.is(find(state, [group('', { DISK_GB: 1 })], { rootForbidden: ['CUSTOM_RED'] }).requests.length, 0);
+});
+
+test('named groups are kept apart, and not what the unnamed one asks of one provider', () => {
+  const state = shardOf([
+    { id: 'h', has: { VCPU: 4, MEMORY_MB: 8 } },
+    { id: 'g', parent: 'h', has: { VGPU: 1 } },
+  ]);
+  const groups = [group('', { VCPU: 1, MEMORY_MB: 1 }), group('_G', { VGPU: 1 })];
+  for (const sameSubtree of [[], [['_G']]]) {
+    const found = find(state, groups, { groupPolicy: 'isolate', sameSubtree });
+    assert.equal(said(found), ['g VGPU=1 + h MEMORY_MB=1 VCPU=1']);
+  }
+});
+
+test('groups take of one provider no more together than is free, though each would fit, and both if nothing were used', () => {
+  const state = shardOf([
+    { id: 'h' },
+    { id: 'g1', parent: 'h', has: { VGPU: 4 } },
+    { id: 'g2', parent: 'h', has: { VGPU: 4 } },
+  ]);
+  const stock = state.providers.get('g1')?.stocks.get('VGPU');
+  assert.ok(stock);
+  Object.assign(stock, { used: 1 });
+  const found = find(state, [group('_A', { VGPU: 2 }), group('_B', { VGPU: 2 })], { groupPolicy: 'none' });
+  assert.equal(said(found), ['g1 VGPU=2 + g2 VGPU=2', 'g1 VGPU=2 + g2 VGPU=2', 'g2 VGPU=4']);
+});
+
+test('a name that nobody knows is refused, whichever group has it, or the root', () => {
+  const state = shardOf([{ id: 'h', has: { VCPU: 4 } }]);
+  const known = group('_K', { VCPU: 1 });
+  const outcomeOf = (groups: CandidateGroup[], more: Partial<CandidatesRequest> = {}) =>
+    atOnce(lookForCandidates(state, candidatesFor(groups, more)).steps) as ApiOutcome & { refused?: { code: string } };
+  const no = 'CUSTOM_NONE';
+  const unknown: [CandidateGroup, string][] = [
+    [group('_A', { [no]: 1 }), 'no-class'],
+    [group('_A', { VCPU: 1 }, { required: [['HW_CPU_X86_AVX'], [no]] }), 'no-trait'],
+    [group('_A', { VCPU: 1 }, { forbidden: [no] }), 'no-trait'],
+  ];
+  for (const [one, code] of unknown) {
+    for (const groups of [[one], [one, known], [known, one]]) assert.is(outcomeOf(groups).refused?.code, code);
+  }
+  for (const more of [{ rootRequired: [no] }, { rootForbidden: [no] }]) {
+    assert.is(outcomeOf([known], more).refused?.code, 'no-trait');
+  }
+  assert.is(outcomeOf([known]).refused, undefined);
 });
 
 test('a tree in several of the aggregates that will do serves once', () => {
@@ -318,6 +365,16 @@ test('a host on which nothing is found however long it is searched does not cost
   const groups = Array.from({ length: 12 }, (_, n) => group(`_${n}`, { VGPU: 3 }));
   const found = find(state, groups, { groupPolicy: 'none', limit: 1 });
   assert.match(said(found).join(), /^easy-0 VGPU=3 /);
+});
+
+test('hosts with fewer devices than must be apart do not cost the others their search, though they have enough of all', () => {
+  const host = (name: string, devices: number) => [
+    { id: name },
+    ...Array.from({ length: devices }, (_, n) => ({ id: `${name}-${n}`, parent: name, has: { VGPU: 2 } })),
+  ];
+  const state = shardOf([...Array.from({ length: 35 }, (_, n) => host(`few-${n}`, 7)).flat(), ...host('enough', 8)]);
+  const groups = Array.from({ length: 8 }, (_, n) => group(`_${n}`, { VGPU: 1 }));
+  assert.match(said(find(state, groups, { groupPolicy: 'isolate', limit: 1 })).join(), /^enough-0 VGPU=1 /);
 });
 
 test('a question with millions of combinations is answered, and one without an answer soon found to be so', () => {

@@ -290,6 +290,18 @@ test('placement, long looks - how many ways came in each round is told of those 
   assert.equal(rounds, [1, 2, 0]);
 });
 
+test('placement, long looks - a host that goes with all its devices between two of its ways gives no more', () => {
+  const shard = fleet(2_100);
+  const devices = (parent: string) =>
+    ['0', '1'].map((n) => providerOf(`${parent}-${n}`, { parent, inventories: { PGPU: inventoryOf() } }));
+  for (const id of ['h1', 'h2']) shard.tell(put([providerOf(id), ...devices(id)]));
+  const answers = new Answers();
+  answers.ask(shard, candidates(1, { groups: [candidateGroup({ resources: { PGPU: 1 } })] }));
+  for (const id of ['h1-0', 'h1-1', 'h1']) shard.tell({ type: 'provider-delete', ask: 9, id });
+  answers.until(shard, 1);
+  assert.equal(hostsIn(answers.whole.get(1)), ['h2-0', 'h2-1']);
+});
+
 test('placement, long looks - who asks again while it is looked for him is answered once', () => {
   const shard = fleet();
   const answers = new Answers();

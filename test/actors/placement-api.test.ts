@@ -174,6 +174,46 @@ test('names of providers are one of a kind, whoever made them', () => {
   assert.is(codeOf(one.ask({ type: 'traits-put', id: 'h1', traits: ['GPU'] })), 'ok');
 });
 
+test('providers are found that are all that is asked for, and none that is some of it', () => {
+  const one = shard();
+  for (const name of ['CUSTOM_RED', 'CUSTOM_BLUE']) one.ask({ type: 'trait-put', name });
+  const make = (id: string, has: Record<string, number>, traits: string[], aggregates: string[], parent?: string) => {
+    const inventories = Object.fromEntries(Object.entries(has).map(([name, total]) => [name, inventory(total)]));
+    one.put(id, inventories, parent);
+    one.ask({ type: 'traits-put', id, traits: traits.map((trait) => `CUSTOM_${trait}`) });
+    one.ask({ type: 'aggregates-put', id, aggregates, counted: false });
+  };
+  make('a', { VCPU: 4 }, ['RED'], ['x']);
+  make('a1', { VGPU: 2 }, ['BLUE'], [], 'a');
+  make('b', { VCPU: 2, VGPU: 2 }, ['RED', 'BLUE'], ['x', 'y']);
+  make('c', { VCPU: 4 }, [], ['y']);
+  const find = (told: object): unknown => {
+    const anything = { memberOf: [], notMemberOf: [], required: [], forbidden: [], resources: {} };
+    const outcome = one.ask({ type: 'providers-find', ...anything, ...told });
+    return 'refused' in outcome ? outcome.refused.code : (outcome.ok as { id: string }[]).map(({ id }) => id).join(' ');
+  };
+  const [red, blue] = ['CUSTOM_RED', 'CUSTOM_BLUE'];
+  assert.is(find({}), 'a a1 b c');
+  assert.is(find({ name: '' }), 'a a1 b c', 'as the reference does');
+  assert.is(find({ required: [[red, blue]] }), 'a a1 b');
+  assert.is(find({ required: [[red], [blue]] }), 'b');
+  assert.is(find({ forbidden: [red] }), 'a1 c');
+  assert.is(find({ forbidden: [red, blue] }), 'c');
+  assert.is(find({ memberOf: [['x', 'y']] }), 'a b c');
+  assert.is(find({ memberOf: [['x'], ['y']] }), 'b');
+  assert.is(find({ notMemberOf: ['x'] }), 'a1 c');
+  assert.is(find({ notMemberOf: ['x', 'y'] }), 'a1');
+  assert.is(find({ resources: { VCPU: 3 } }), 'a c');
+  assert.is(find({ resources: { VCPU: 1, VGPU: 1 } }), 'b');
+  assert.is(find({ inTree: 'a1' }), 'a a1');
+  assert.is(find({ id: 'b' }), 'b');
+  for (const told of [{ name: 'a' }, { inTree: 'a' }, { memberOf: [['z']] }]) assert.is(find({ id: 'b', ...told }), '');
+  assert.is(find({ required: [['CUSTOM_NONE']] }), find({ forbidden: ['CUSTOM_NONE'] }));
+  assert.is(find({ required: [['CUSTOM_NONE']] }), 'no-trait');
+  assert.is(find({ resources: { CUSTOM_NONE: 1 } }), 'no-class');
+  assert.is(find({ required: [['CUSTOM_NONE']], inTree: 'none' }), '', 'there is no such tree');
+});
+
 test('who goes by what a consumer held before a build moved it, or gave an attempt back, does not change it', () => {
   const one = shard();
   one.put('h1', { VCPU: inventory(10) });
