@@ -7,7 +7,7 @@ import * as assert from 'uvu/assert';
 import { LEAST, LOST_AFTER_MS, SILENT_AFTER_MS } from '../../actors/asking-window.ts';
 import { DOUBT_WAKE } from '../../actors/conductor/asking.ts';
 import { conductor } from '../../actors/conductor/conductor.ts';
-import { BY_NAME_MS } from '../../actors/conductor/known-schedulers.ts';
+import { BY_NAME_MOST_MS, BY_NAME_MS } from '../../actors/conductor/known-schedulers.ts';
 import type { Build, ConductorMessage } from '../../actors/messages/conductor.ts';
 import { SCHEDULERS } from '../../actors/routing.ts';
 import { seededRandom } from '../../runtime/random.ts';
@@ -94,6 +94,17 @@ test('conductor - what nobody was asked for yet fails at its deadline too, when 
   assert.ok(shown?.message.view?.failure?.message.startsWith(why));
   assert.not(on.state.requests.has('r4000'));
   assert.ok(on.state.unasked.size > 1_000, 'others wait still');
+});
+
+test('conductor - what nobody was asked for yet has as much time as the others where the clock is set forward', () => {
+  const on = desk();
+  accept(on, 0, 1_000);
+  assert.ok(on.state.unasked.has('r999'));
+  on.setBack(-3_600_000);
+  on.pass(REQUESTED_MS - 1_000);
+  assert.is(on.state.requests.size, 1_000);
+  on.pass(1_000 + LOST_AFTER_MS);
+  assert.is(on.state.requests.size, 0);
 });
 
 test('conductor - of a scheduler that is slow, but answers, nothing is asked twice', () => {
@@ -240,6 +251,10 @@ test('conductor - one that comes up while schedulers are asked by name is asked,
   on.tellAll([{ message: { type: 'wake', id: DOUBT_WAKE, isEarly: true }, from: 'conductor/0' }]);
   assert.ok((on.wakes.get(DOUBT_WAKE) ?? 0) > until, 'and of the next one, too');
   assert.equal(askedFor(on, names(22, 26)), { [SCHEDULERS]: 4 });
+  on.pass(REQUESTED_MS);
+  assert.is(on.state.requests.size, 0);
+  on.pass(BY_NAME_MOST_MS);
+  assert.not(on.wakes.has(DOUBT_WAKE), 'they are asked by name no more');
 });
 
 for (const everyMs of [300, 3_000, 30_000]) {

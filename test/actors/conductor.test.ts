@@ -57,6 +57,20 @@ test('conductor - an explanation names the scheduler that said that it is at a r
   assert.is(schedulerOf(), undefined);
 });
 
+test('conductor - an explanation of one that has a host says nothing of what others of its request wait for', () => {
+  const on = desk();
+  const { message } = selectedFor(lastSelect(on.tell(buildOf('web', 2), 'gateway/g')));
+  assert.ok(message.type === 'selected');
+  const { selections, round } = message;
+  on.tell({ ...message, selections: selections.slice(0, 1) }, 'scheduler/s');
+  on.tell({ type: 'selecting', request: 'web', round }, 'scheduler/s');
+  const schedulers = ['web-0', 'web-1'].map((instance) => {
+    const [told] = sentOf(on.tell({ type: 'explain', ask: 1, instance }), 'explained');
+    return told?.message.view?.scheduler;
+  });
+  assert.equal(schedulers, [undefined, 's']);
+});
+
 test('conductor - a request of which some instances have a host is asked for again when nothing more is heard of it', () => {
   const on = desk();
   const { message } = selectedFor(lastSelect(on.tell(buildOf('web', 3), 'gateway/g')));
@@ -313,6 +327,15 @@ test('conductor - answers to an earlier round of asking mean nothing', () => {
     assert.equal(on.tell(message, 'scheduler/s').records, []);
   }
   assert.is(sentOf(on.tell(selectedFor(lastSelect(again)).message, 'scheduler/s'), 'start').length, 2);
+});
+
+test('conductor - answers to a round of an earlier life mean nothing, soon as the next one asks', () => {
+  const on = desk();
+  const before = selectedFor(lastSelect(on.tell(buildOf('web')))).message;
+  const later = bench(actor, { at: on.now + 1_000, entries: on.entries });
+  const asked = later.first.sent.length > 0 ? later.first : { sent: later.pass(1_000).flatMap(({ sent }) => sent) };
+  assert.equal(later.tell(before, 'scheduler/s').records, []);
+  assert.is(later.tell(selectedFor(lastSelect(asked)).message, 'scheduler/s').records.length, 1);
 });
 
 test('conductor - a scheduler is asked again at a slowing pace, until the deadline fails the request', () => {
