@@ -11,9 +11,18 @@ import type { Filter } from '../../actors/scheduler/filters/filter.ts';
 import { buildLimit, instanceLimit } from '../../actors/scheduler/filters/limits.ts';
 import { requestKey } from '../../actors/scheduler/request.ts';
 import { scheduler } from '../../actors/scheduler/scheduler.ts';
+import { endPromise, promise } from '../../actors/scheduler/view/promises.ts';
+import { noteCell, noteShard } from '../../actors/scheduler/view/silence.ts';
 import { emptyView, learnChanges } from '../../actors/scheduler/view/view.ts';
-import { forgetHost, learnHost, promiseBuild } from '../../actors/scheduler/view/view-hosts.ts';
+import {
+  forgetHost,
+  learnHost,
+  lookAgainAfter,
+  passTime,
+  promiseBuild,
+} from '../../actors/scheduler/view/view-hosts.ts';
 import { seededRandom } from '../../runtime/random.ts';
+import { viewOf } from '../support/facts.ts';
 import { choose, hostsIn, rig, SCHEDULER, selectOf, takeUnheard, treeOf } from '../support/scheduler-desk.ts';
 import { bench, type Sent, sentOf, type Turned } from '../support/turn.ts';
 
@@ -181,6 +190,99 @@ test('scheduler - what was expected to be built on a host that is gone is forgot
   assert.equal([...view.expected.roots()], ['p-h1']);
   forgetHost(view, 'c1', 'p-h1');
   assert.equal([...view.expected.roots()], []);
+});
+
+test('scheduler - whatever a cell says otherwise of a host is learned, and the same again changes nothing', () => {
+  const view = emptyView();
+  const stats = { instances: 1, builds: 1, ordered: 1 };
+  const first: HostState = { host: 'h1', provider: 'p-h1', state: 'up', stats };
+  const others: Partial<HostState>[] = [
+    { state: 'down' },
+    { host: 'h2' },
+    { reason: 'new disk' },
+    { withCell: true },
+    { until: 9_000 },
+    { asideUntil: 9_000 },
+    { failures: { weight: 1, at: 1 } },
+    { failures: { weight: 2, at: 1 } },
+    { failures: { weight: 2, at: 2 } },
+    { stats: { ...stats, instances: 2 } },
+    { stats: { ...stats, builds: 2 } },
+    { stats: { ...stats, ordered: 2 } },
+    { stats: { ...stats, metrics: { load: 1 } } },
+  ];
+  learnHost(view, 'c1', first);
+  for (const other of others) {
+    const { provider: root, ...told } = { ...first, ...other };
+    learnHost(view, 'c1', { ...told, provider: root });
+    const { host, state, reason, withCell, until, asideUntil, failures, stats } = view.hosts.get(root) ?? {};
+    const known = { host, state, reason, withCell, until, asideUntil, failures, stats };
+    const nothing = { reason: undefined, withCell: undefined, until: undefined, asideUntil: undefined };
+    assert.equal(known, { ...nothing, failures: undefined, ...told });
+    const { revision } = view;
+    learnHost(view, 'c1', { ...told, provider: root });
+    assert.is(view.revision, revision);
+  }
+  learnHost(view, 'c2', first);
+  assert.equal([...view.hostsIn], [['c2', 1]]);
+});
+
+test('scheduler - hosts that wait for a time are looked at when it has come, and at once where the time of day is put right', () => {
+  const view = emptyView();
+  const hour = 3_600_000;
+  const dueAfter = (ms: number, setBy: number): string[] => {
+    const { length } = view.changes;
+    passTime(view, { now: view.now + ms + setBy, steady: view.steady + ms });
+    return view.changes.slice(length);
+  };
+  dueAfter(500, 0);
+  lookAgainAfter(view, 'p-h1', hour);
+  lookAgainAfter(view, 'p-h2', 2 * hour);
+  lookAgainAfter(view, 'p-h2', 3 * hour);
+  assert.equal(dueAfter(hour - 1, 0), []);
+  assert.equal(dueAfter(1_001, 0), ['p-h1'], 'all of a second together');
+  assert.equal(dueAfter(1, 900), [], 'clocks are put right by little all the time');
+  assert.equal(dueAfter(1, 200), ['p-h2']);
+  lookAgainAfter(view, 'p-h1', hour);
+  assert.equal(dueAfter(1, -2_000), ['p-h1'], 'or set back');
+  assert.equal(dueAfter(3 * hour, 0), [], 'each once');
+});
+
+test('scheduler - where a claim comes to nothing, those who wait are told that there is room', () => {
+  const view = viewOf({ host: 'h1', has: { VCPU: 8 } });
+  view.freed = new Set();
+  const taken = [{ provider: 'p-h1', group: '', resources: { VCPU: 2 } }];
+  const used = () => view.providers.get('p-h1')?.stocks.get('VCPU')?.used;
+  promise(view, 'p-h1', taken, 1);
+  assert.equal([used(), [...view.freed]], [2, []]);
+  endPromise(view, 'p-h1', taken, [{ id: 'p-h1', generation: 1, used: { VCPU: 2 }, tenants: 1 }], 0);
+  assert.equal([used(), [...view.freed]], [2, []], 'as much is used as was promised');
+  promise(view, 'p-h1', taken, 1);
+  endPromise(view, 'p-h1', taken, [], 0);
+  assert.equal([used(), [...view.freed]], [2, ['p-h1']]);
+  view.freed.clear();
+  promise(view, 'p-h1', taken, 1);
+  promise(view, 'p-h1', taken, -1);
+  assert.equal([used(), [...view.freed]], [2, ['p-h1']], 'none is asked for');
+});
+
+test('scheduler - who falls silent, or is heard again, is news once', () => {
+  for (const shards of [1, 2]) {
+    const view = emptyView(shards);
+    const notes = [
+      (isSilent: boolean) => noteShard(view, shards - 1, isSilent),
+      (isSilent: boolean) => noteCell(view, 'c1', isSilent),
+    ];
+    for (const note of notes) {
+      const revisions = [true, true, false, false].map((isSilent) => {
+        note(isSilent);
+        return view.revision;
+      });
+      const from = revisions[0] as number;
+      assert.equal(revisions, [from, from, from + 1, from + 1]);
+    }
+    assert.equal([view.revision, view.silencesNoted], [4, 2]);
+  }
 });
 
 test('scheduler - it asks cells to tell at once of builds that end where a filter goes by what a host builds', () => {
