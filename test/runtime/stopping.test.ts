@@ -10,6 +10,7 @@ import * as assert from 'uvu/assert';
 import { lentBus } from '../../runtime/bus/lent.ts';
 import { memoryServer } from '../../runtime/bus/memory.ts';
 import { silenceOf } from '../../runtime/bus/silence.ts';
+import { endWithShell } from '../../runtime/cli/end-with-shell.ts';
 import type { Driver } from '../../runtime/drivers/driver.ts';
 import { type Journals, noSnapshots } from '../../runtime/journal/journal.ts';
 import { startNatsServer } from '../../runtime/nats-server/server.ts';
@@ -245,6 +246,39 @@ test('stopping - the server is asked whether it is there until the node has stop
   const closed = silenceOf({ flush }, clock, 5_000);
   asked.at(-1)?.reject();
   assert.equal([await begun(closed), clock.pending], [true, 0]);
+});
+
+test('stopping - what npm runs is told to end when its shell is gone, once and if it listens, and nothing else is', () => {
+  const { process: own, setInterval, clearInterval } = globalThis;
+  const told: unknown[] = [];
+  const looks = new Set<() => void>();
+  const look = () => looks.forEach((one) => void one());
+  let listeners = 1;
+  const kill = (...all: unknown[]) => told.push(all);
+  const run = { env: {}, pid: 7, ppid: own.pid, kill, listenerCount: () => listeners };
+  try {
+    Object.assign(globalThis, {
+      process: run,
+      setInterval: (one: () => void) => ({ unref: () => looks.add(one) && one }),
+      clearInterval: (one: () => void) => looks.delete(one),
+    });
+    endWithShell();
+    assert.is(looks.size, 0, 'nobody waits for the shell of what npm does not run');
+    run.env = { npm_lifecycle_event: 'start' };
+    endWithShell();
+    look();
+    assert.equal(told, [], 'its shell is there');
+    run.ppid = 1;
+    listeners = 0;
+    look();
+    assert.equal(told, [], 'it does not listen yet');
+    listeners = 1;
+    look();
+    assert.equal(told, [[7, 'SIGTERM']]);
+    assert.is(looks.size, 0, 'it is told once');
+  } finally {
+    Object.assign(globalThis, { process: own, setInterval, clearInterval });
+  }
 });
 
 test.run();
