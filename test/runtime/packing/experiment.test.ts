@@ -158,7 +158,13 @@ test('run - each policy comes out the same again, fills the fleet and leaves nob
   for (const policy of PACKING_POLICIES) {
     const run = { policy, seed: 7, tune: 1.3 };
     const outcome = perform(trace, run);
-    assert.equal(perform(trace, run), outcome, `${policy} again`);
+    const parts: number[] = [];
+    assert.equal(
+      perform(trace, run, (part) => parts.push(part)),
+      outcome,
+      `${policy} again`,
+    );
+    assert.equal(parts, [0], 'few requests are no work to tell more of');
     assert.is.not(JSON.stringify(perform(trace, { ...run, seed: 8 })), JSON.stringify(outcome));
     assert.is(outcome.placed + outcome.refused, arrivalsOf(trace, 1.3, seededRandom(7).fork('arrivals')).length);
     const at130 = allocationAt(outcome.curve, 130) as number;
@@ -218,6 +224,20 @@ test('run - policies that pack leave less unused than chance', async () => {
   assert.ok(filled('fgd') > byChance + 0.5, `${filled('fgd')} and ${byChance} by chance`);
   assert.ok(filled('best-fit') > byChance + 0.5, `${filled('best-fit')} and ${byChance} by chance`);
 });
+
+test('run - what was granted before is known to a policy that goes by it', () =>
+  withTrace(
+    (files) => {
+      const trace = readPackingTrace(files.nodes, files.pods);
+      const seeds = Array.from({ length: 40 }, (_, seed) => seed);
+      const placed = meanOf(seeds.map((seed) => perform(trace, { policy: 'gpu-clustering', seed, tune: 0 }).placed));
+      assert.ok(placed > 3.6, `${placed} of 4, where halves of two GPUs would pass for shares of one`);
+    },
+    {
+      nodes: 'sn,cpu_milli,memory_mib,gpu,model\nh1,8000,8192,2,T4\nh2,8000,8192,2,T4\n',
+      pods: 'name,cpu_milli,num_gpu,gpu_milli\na,1,2,500\nb,1,1,500\nc,1,2,500\nd,1,1,1000\n',
+    },
+  ));
 
 const GPU_OF_ITS_OWN = 'sn,cpu_milli,memory_mib,gpu,model\nh1,8000,8192,1,T4\n';
 

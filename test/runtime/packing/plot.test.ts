@@ -67,6 +67,7 @@ test('packing plot - curves are drawn as far as all seeds have come', () => {
   assert.is(labelsOf(drawn).at(-1)?.percent, 110);
   assert.match(drawn, /2 seeds, requests for 1\.1 to 1\.3 times all GPUs/);
   assert.not.match(drawn, /NaN|undefined/);
+  assert.match(drawn, /^<svg xmlns="http:\/\/www\.w3\.org\/2000\/svg" width="960" height="600" viewBox="0 0 960 600"/);
 });
 
 test('packing plot - curves of very many points are drawn', () => {

@@ -162,6 +162,19 @@ test('trace - models and hosts are named as fleets name them, and blank lines ar
   );
 });
 
+test('trace - requests for an absent model are counted, and one host without memory does not mean that none has any', () =>
+  withTrace(
+    (files) => {
+      const { absentModels, hosts } = readPackingTrace(files.nodes, files.pods);
+      assert.equal([...absentModels], [['G9', 2]]);
+      assert.is(hosts.length, 2);
+    },
+    {
+      nodes: 'sn,cpu_milli,memory_mib,gpu,model\nh1,1000,1024,1,T4\nh2,1000,0,1,T4\n',
+      pods: 'name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec\na,1,1,1,500,G9\nb,1,1,1,500,G9\n',
+    },
+  ));
+
 test('trace - spellings that become one model are told with the list that has them first, and an absent model once', async () => {
   const nodes = 'sn,cpu_milli,gpu,model\nn1,8000,1,A-1\nn2,8000,1,A.1\nn3,8000,1,V100\nn4,8000,0,v100\n';
   const pods = 'name,cpu_milli,num_gpu,gpu_milli,gpu_spec\np,1,1,500,a 1|A-1|V100\nq,1,1,500,G9|g9\nr,1,0,,v100\n';

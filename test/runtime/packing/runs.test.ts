@@ -7,6 +7,7 @@ import * as assert from 'uvu/assert';
 import type { CellwrightError } from '../../../runtime/errors.ts';
 import { startWorkers } from '../../../runtime/packing/runs.ts';
 import { readPackingTrace } from '../../../runtime/packing/trace.ts';
+import { failureOf } from '../../support/until.ts';
 import { nodesText, withTrace } from './trace.ts';
 
 const test = suite('packing runs');
@@ -45,7 +46,7 @@ test('packing runs - a process that cannot be started, or ends before it is aske
     const trace = readPackingTrace(files.nodes, files.pods);
     const experiments = [{ policy: 'fgd', seed: 42, tune: 1 }] as const;
     const { execPath } = process;
-    const failureOf = async (program: string): Promise<CellwrightError> => {
+    const failureWith = async (program: string): Promise<CellwrightError> => {
       process.execPath = program;
       const workers = startWorkers(1);
       process.execPath = execPath;
@@ -58,12 +59,21 @@ test('packing runs - a process that cannot be started, or ends before it is aske
       }
       throw new Error('it has no process');
     };
-    const unstarted = await failureOf('/no/such/program');
+    const unstarted = await failureWith('/no/such/program');
     assert.is(unstarted.code, 'no-process');
     assert.match(unstarted.message, /^a process of the experiment cannot be started: .*ENOENT/);
-    const ended = await failureOf(['/bin/false', '/usr/bin/false'].find((path) => existsSync(path)) as string);
+    const ended = await failureWith(['/bin/false', '/usr/bin/false'].find((path) => existsSync(path)) as string);
     assert.is(ended.code, 'no-process');
     assert.is(ended.message, 'a process of the experiment was ended by exit code 1');
+  }));
+
+test('packing runs - none is begun that is given up already', () =>
+  withTrace(async (files) => {
+    const workers = startWorkers(1);
+    const trace = readPackingTrace(files.nodes, files.pods);
+    const signal = AbortSignal.abort();
+    const failing = () => workers.perform(trace, [{ policy: 'fgd', seed: 42, tune: 1 }], { signal });
+    assert.is((await failureOf(failing).finally(() => workers.stop())).code, 'interrupted');
   }));
 
 test.run();
