@@ -7,11 +7,14 @@ import type { Address } from '../../actors/actor.ts';
 import { fnv1a } from '../../actors/routing.ts';
 import type { Clock, Timer } from '../clock.ts';
 import { CellwrightError } from '../errors.ts';
+import { within } from '../within.ts';
 import { firstUnlike, type Range } from './strays.ts';
 import { whatIsThere } from './stream.ts';
 
 /** A server that leads no more may tell of how a stream stood for a moment: a loss is believed that is still told after that. */
 export const SURE_AFTER_MS = 1_000;
+/** How long a look may take, ms: a server that has died while it was asked never answers. */
+const LOOK_WITHIN_MS = 2_000;
 
 export interface UpkeepOptions {
   readonly clock: Clock;
@@ -43,6 +46,12 @@ export interface Coming {
   first?: number;
 }
 
+/** One look at the stream. */
+interface Look {
+  /** Nobody waits for it any longer. */
+  isOver: boolean;
+}
+
 export interface Upkeep {
   /** A snapshot begins. */
   begun(): Coming;
@@ -64,7 +73,10 @@ export function upkeepOf(options: UpkeepOptions): Upkeep {
   let suspectedAt: number | null = null;
   let toldUnfit: string | undefined;
   let isStopped = false;
-  let isLooking = false;
+  /** The look under way. */
+  let looking: Look | null = null;
+  /** How many looks came to nothing, one after the other. */
+  let failures = 0;
   /** A snapshot is safe since the last look. */
   let isNew = false;
   let timer: Timer | undefined;
@@ -75,34 +87,42 @@ export function upkeepOf(options: UpkeepOptions): Upkeep {
   }
 
   async function look(): Promise<void> {
-    if (isLooking) return;
-    isLooking = true;
+    if (looking !== null) return;
+    const mine: Look = { isOver: false };
+    looking = mine;
+    let isSure: boolean | undefined;
     // What hinders a look hinders what is appended, too, and is told of there.
-    const isSure = await lookNow().catch(() => {
-      suspectedAt = null;
-      return true;
+    const done = lookNow(mine).then((found) => {
+      isSure = found;
     });
-    isLooking = false;
-    lookAfter(isSure ? everyMs : Math.min(everyMs, SURE_AFTER_MS));
+    await within(LOOK_WITHIN_MS, done, clock);
+    mine.isOver = true;
+    looking = null;
+    if (isSure === undefined) suspectedAt = null;
+    failures = isSure === undefined ? failures + 1 : 0;
+    if (isSure === true) lookAfter(everyMs);
+    // One that was answered by nobody is soon repeated; later each time, as a server may be away for long.
+    else lookAfter(Math.min(everyMs, SURE_AFTER_MS * 2 ** Math.max(0, failures - 1)));
   }
 
   /** Answers whether what it has found is certain. */
-  async function lookNow(): Promise<boolean> {
+  async function lookNow(mine: Look): Promise<boolean> {
     // One that was dropped as soon as it was safe would be so again: the next is not written without a pause.
     const wasNew = isNew;
     isNew = false;
     const last = options.lastStored();
     const info = await whatIsThere(streams.info(stream));
-    if (isStopped) return true;
+    if (mine.isOver || isStopped) return true;
     if (info !== null) tellUnfit(info.config);
     if (info === null || info.created !== created || info.state.last_seq < last) {
       suspectedAt = null;
       const isThere = await options.lookAtTail();
-      if (isThere && !isStopped && info !== null && info.created !== created) goesOnIn(info.created);
+      const isNowIn = isThere && !mine.isOver && !isStopped;
+      if (isNowIn && info !== null && info.created !== created) goesOnIn(info.created);
       return isThere;
     }
     const isEnough = await hasWhatIsNeeded(info.state, last);
-    if (isStopped) return true;
+    if (mine.isOver || isStopped) return true;
     if (isEnough !== false) {
       suspectedAt = null;
       options.onWell();

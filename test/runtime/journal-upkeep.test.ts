@@ -7,14 +7,15 @@ import type { Actor, Message } from '../../actors/actor.ts';
 import { snapshotOf } from '../../actors/snapshot.ts';
 import type { Rows } from '../../actors/table.ts';
 import { connectNats, type NatsBus } from '../../runtime/bus/nats.ts';
+import type { Clock } from '../../runtime/clock.ts';
 import type { CellwrightError } from '../../runtime/errors.ts';
 import { jetStreamJournals } from '../../runtime/journal/jetstream.ts';
-import { upkeepOf } from '../../runtime/journal/upkeep.ts';
+import { type Upkeep, upkeepOf } from '../../runtime/journal/upkeep.ts';
 import type { Tenure } from '../../runtime/ownership/tenure.ts';
 import { subjectsOf } from '../../runtime/subjects.ts';
 import { systemClock } from '../../runtime/system-clock.ts';
 import { actorHost } from '../../runtime/turn.ts';
-import { virtualClock } from '../../runtime/virtual-clock.ts';
+import { type VirtualClock, virtualClock } from '../../runtime/virtual-clock.ts';
 import { eventually } from '../e2e/system.ts';
 import { startTestServer, type TestServer } from '../support/nats-server.ts';
 import { failureOf, until } from '../support/until.ts';
@@ -405,6 +406,48 @@ test(
   }),
 );
 
+/** One that needs the entries from 1 to 60. */
+function upkeepAt(by: Clock, info: () => Promise<object>, told: string[] = []): Upkeep {
+  return upkeepOf({
+    clock: by,
+    streams: { info } as never,
+    stream: STREAM,
+    owner: OWNER,
+    created: 'then',
+    needed: 1,
+    everyMs: 20_000,
+    lastStored: () => 60,
+    straysOf: () => Promise.resolve([]),
+    faultOf: () => null,
+    lookAtTail: () => Promise.resolve(false),
+    wantSnapshot() {},
+    onWell() {},
+    onError: ({ code }) => told.push(code),
+  });
+}
+
+/** Lets the next of what waits happen, and what comes of it. */
+async function stepped(passing: VirtualClock): Promise<void> {
+  passing.step();
+  for (let turn = 0; turn < 20; turn += 1) await null;
+}
+
+test('journal upkeep - a look that is not answered is given up and soon repeated, and rarely while the server is long away', async () => {
+  const passing = virtualClock();
+  const asked: number[] = [];
+  const upkeep = upkeepAt(passing, () => {
+    asked.push(Math.round(passing.monotonic() / 1_000));
+    const state = { first_seq: 1, last_seq: 60, messages: 60 };
+    const answer = { created: 'then', config: {}, state };
+    if (asked.length % 10 === 0) return Promise.resolve(answer);
+    return asked.length % 2 === 0 ? Promise.reject(new Error('no leader')) : new Promise(() => {});
+  });
+  while (asked.length < 12) await stepped(passing);
+  upkeep.stop();
+  const pauses = asked.slice(1).map((at, look) => at - (asked[look] as number));
+  assert.equal(pauses, [3, 2, 6, 8, 18, 20, 22, 20, 22, 20, 3]);
+});
+
 test('journal upkeep - a loss is believed when it is told of twice, a second apart: a server that leads no more may tell of it', async () => {
   for (const [firsts, expected] of [
     [[1, 50, 1, 50, 1], []],
@@ -426,26 +469,8 @@ test('journal upkeep - a loss is believed when it is told of twice, a second apa
       const messages = last_seq - first_seq + 1;
       return Promise.resolve({ created: 'then', config: {}, state: { first_seq, last_seq, messages } });
     };
-    const upkeep = upkeepOf({
-      clock: passing,
-      streams: { info } as never,
-      stream: STREAM,
-      owner: OWNER,
-      created: 'then',
-      needed: 1,
-      everyMs: 20_000,
-      lastStored: () => 60,
-      straysOf: () => Promise.resolve([]),
-      faultOf: () => null,
-      lookAtTail: () => Promise.resolve(false),
-      wantSnapshot() {},
-      onWell() {},
-      onError: ({ code }) => told.push(code),
-    });
-    while (looks < firsts.length) {
-      passing.step();
-      for (let turn = 0; turn < 20; turn += 1) await null;
-    }
+    const upkeep = upkeepAt(passing, info, told);
+    while (looks < firsts.length) await stepped(passing);
     upkeep.stop();
     assert.equal(told, expected);
   }
