@@ -92,7 +92,10 @@ export interface ActorHost {
    * it again.
    */
   deliverAnswer(message: Message, from: Address): void;
-  /** Resolves when all that is in the mailbox is decided, and safe, and let out; or the actor has stopped. */
+  /**
+   * Resolves when all that is in the mailbox is decided, and safe, and let out, and the journal has what a restart needs, as
+   * far as that can be told; or the actor has stopped.
+   */
   drained(): Promise<void>;
   /** Ends after the turn under way: what was decided and not yet safe is not let out. */
   stop(): Promise<void>;
@@ -326,7 +329,14 @@ class HostedActor<State, Incoming extends Message, Recorded> implements ActorHos
     this.#put({ message, from });
   }
 
-  drained(): Promise<void> {
+  async drained(): Promise<void> {
+    await this.#finished();
+    if (this.#phase !== 'running') return;
+    // What hinders it hinders no stop.
+    await this.journal.settle?.(() => this.#snapshotIfWanted()).catch(() => {});
+  }
+
+  #finished(): Promise<void> {
     return new Promise((resolve) => {
       // What is due later is for the next owner.
       this.#wakes.cancelAll();

@@ -342,6 +342,7 @@ function jetStreamJournal<R>(owner: Address, options: JetStreamJournalsOptions, 
         },
       };
     },
+    settle: async (onWanted) => upkeep?.settle(onWanted),
     async close() {
       endOpening();
       end();

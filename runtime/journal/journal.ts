@@ -37,6 +37,12 @@ export interface Journal<R> {
    * read again. One that is not ended counts for nothing.
    */
   beginSnapshot(): SnapshotWriter;
+  /**
+   * Asked before an owner ends in order, with nothing under way, of a journal that may have lost what a restart needs: it
+   * looks, and resolves when all is there, or that cannot be told. Meanwhile it may want a snapshot. Default: all is there.
+   * @param onWanted To be called when it does.
+   */
+  settle?(onWanted: () => void): Promise<void>;
   close(): Promise<void>;
 }
 

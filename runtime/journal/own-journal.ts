@@ -75,6 +75,7 @@ export function guardedJournal<R>(own: Journal<R>, owner: Address, clock: Clock)
       return own.wantsSnapshot;
     },
     beginSnapshot: () => guardedWriter(own.beginSnapshot()),
+    settle: async (onWanted) => own.settle?.(onWanted),
     close() {
       closing ??= closed();
       return closing;

@@ -7,6 +7,7 @@ import type { Address } from '../../actors/actor.ts';
 import { fnv1a } from '../../actors/routing.ts';
 import type { Clock, Timer } from '../clock.ts';
 import { CellwrightError } from '../errors.ts';
+import { type Resolvers, withResolvers } from '../with-resolvers.ts';
 import { within } from '../within.ts';
 import { firstUnlike, type Range } from './strays.ts';
 import { whatIsThere } from './stream.ts';
@@ -15,6 +16,8 @@ import { whatIsThere } from './stream.ts';
 export const SURE_AFTER_MS = 1_000;
 /** How long a look may take, ms: a server that has died while it was asked never answers. */
 const LOOK_WITHIN_MS = 2_000;
+/** The same of one that a stop waits for. */
+const LAST_LOOK_WITHIN_MS = 1_000;
 
 export interface UpkeepOptions {
   readonly clock: Clock;
@@ -46,6 +49,12 @@ export interface Coming {
   first?: number;
 }
 
+/**
+ * What a look has found: all that is needed is there; what is missing will be, when the snapshot is whole that is being
+ * written; something is missing; or that may be, and is to be looked at again.
+ */
+type Found = 'whole' | 'coming' | 'missing' | 'unsure';
+
 /** One look at the stream. */
 interface Look {
   /** Nobody waits for it any longer. */
@@ -59,6 +68,12 @@ export interface Upkeep {
   ended(coming: Coming): boolean;
   /** The writer goes on in a stream that has lost what was acknowledged, or was made anew. */
   goesOnIn(created: string): void;
+  /**
+   * Looks at once, and often from now on. Resolves when all is there that is needed; or the server does not answer; or with
+   * `stop`.
+   * @param onWanted Told again and again until a snapshot that is wanted has been taken.
+   */
+  settle(onWanted: () => void): Promise<void>;
   stop(): void;
 }
 
@@ -80,85 +95,85 @@ export function upkeepOf(options: UpkeepOptions): Upkeep {
   /** A snapshot is safe since the last look. */
   let isNew = false;
   let timer: Timer | undefined;
+  /** Its owner waits for it before it ends. */
+  let ending: (Resolvers<void> & { onWanted(): void }) | null = null;
 
   function lookAfter(delayMs: number): void {
     timer?.cancel();
-    timer = isStopped ? undefined : clock.after(delayMs, () => void look());
+    timer = undefined;
+    if (!isStopped) timer = clock.after(delayMs, () => void (looking ?? look()));
   }
 
   async function look(): Promise<void> {
-    if (looking !== null) return;
     const mine: Look = { isOver: false };
     looking = mine;
-    let isSure: boolean | undefined;
+    let found: Found | undefined;
     // What hinders a look hinders what is appended, too, and is told of there.
-    const done = lookNow(mine).then((found) => {
-      isSure = found;
+    const done = lookNow(mine).then((what) => {
+      found = what;
     });
-    await within(LOOK_WITHIN_MS, done, clock);
+    await within(ending === null ? LOOK_WITHIN_MS : LAST_LOOK_WITHIN_MS, done, clock);
     mine.isOver = true;
+    if (looking !== mine) return;
     looking = null;
-    if (isSure === undefined) suspectedAt = null;
-    failures = isSure === undefined ? failures + 1 : 0;
-    if (isSure === true) lookAfter(everyMs);
-    // One that was answered by nobody is soon repeated; later each time, as a server may be away for long.
-    else lookAfter(Math.min(everyMs, SURE_AFTER_MS * 2 ** Math.max(0, failures - 1)));
+    if (found === undefined) suspectedAt = null;
+    failures = found === undefined ? failures + 1 : 0;
+    if (found === undefined || found === 'whole') ending?.resolve();
+    else if (ending !== null) clock.soon(ending.onWanted);
+    lookAfter(isNew ? 0 : pauseAfter(found));
   }
 
-  /** Answers whether what it has found is certain. */
-  async function lookNow(mine: Look): Promise<boolean> {
+  function pauseAfter(found: Found | undefined): number {
+    // One that was answered by nobody is soon repeated; later each time, as a server may be away for long.
+    if (found === undefined) return Math.min(everyMs, SURE_AFTER_MS * 2 ** (failures - 1));
+    return found === 'unsure' || ending !== null ? Math.min(everyMs, SURE_AFTER_MS) : everyMs;
+  }
+
+  async function lookNow(mine: Look): Promise<Found> {
     // One that was dropped as soon as it was safe would be so again: the next is not written without a pause.
     const wasNew = isNew;
     isNew = false;
     const last = options.lastStored();
     const info = await whatIsThere(streams.info(stream));
-    if (mine.isOver || isStopped) return true;
+    if (mine.isOver || isStopped) return 'unsure';
     if (info !== null) tellUnfit(info.config);
     if (info === null || info.created !== created || info.state.last_seq < last) {
       suspectedAt = null;
       const isThere = await options.lookAtTail();
       const isNowIn = isThere && !mine.isOver && !isStopped;
       if (isNowIn && info !== null && info.created !== created) goesOnIn(info.created);
-      return isThere;
+      if (!isThere) return 'unsure';
+      return isDamaged ? 'missing' : 'whole';
     }
-    const isEnough = await hasWhatIsNeeded(info.state, last);
-    if (mine.isOver || isStopped) return true;
-    if (isEnough !== false) {
+    const found = await foundIn(info.state, last);
+    if (mine.isOver || isStopped) return 'unsure';
+    if (found !== 'missing') {
       suspectedAt = null;
       options.onWell();
-      if (isEnough === true && isDamaged) mended();
-      return true;
+      if (found === 'whole' && isDamaged) mended();
+      return found;
     }
     suspectedAt ??= clock.monotonic();
-    if (!isDamaged && clock.monotonic() - suspectedAt < SURE_AFTER_MS) return false;
+    if (!isDamaged && clock.monotonic() - suspectedAt < SURE_AFTER_MS) return 'unsure';
     if (!wasNew) damaged();
-    return true;
+    return 'missing';
   }
 
-  /** Undefined while that cannot be told. */
-  async function hasWhatIsNeeded(state: StreamInfo['state'], last: number): Promise<boolean | undefined> {
+  async function foundIn(state: StreamInfo['state'], last: number): Promise<Found> {
     const { first_seq: first, last_seq, messages } = state;
-    if (coming !== null && coming.first === undefined) return undefined;
-    if (isMissing(first)) return false;
-    if (last_seq - first + 1 === messages) return whole();
-    // An operator deletes them one at a time.
-    const { state: detailed } = await streams.info(stream, { deleted_details: true });
-    const strays = await options.straysOf();
-    const deleted = (detailed.deleted ?? []).filter((sequence) => sequence <= last);
-    const own = deleted.filter((sequence) => firstUnlike(strays, [sequence, sequence]) !== null);
-    return own.some((sequence) => isMissing(sequence + 1)) ? false : whole();
+    let own: readonly number[] = [];
+    if (last_seq - first + 1 !== messages) {
+      // An operator deletes them one at a time.
+      const { state: detailed } = await streams.info(stream, { deleted_details: true });
+      const strays = await options.straysOf();
+      const deleted = (detailed.deleted ?? []).filter((sequence) => sequence <= last);
+      own = deleted.filter((sequence) => firstUnlike(strays, [sequence, sequence]) !== null);
+    }
+    const hasAllFrom = (from: number) => first <= from && !own.some((sequence) => sequence >= from);
+    if (needed !== null && hasAllFrom(needed)) return 'whole';
+    if (coming === null) return 'missing';
+    return coming.first === undefined || hasAllFrom(coming.first) ? 'coming' : 'missing';
   }
-
-  /** What is being written stands for what is before it once it is whole. */
-  const neededNow = () => coming?.first ?? needed;
-
-  /** Whether nothing before this entry is there, though it is needed. */
-  function isMissing(first: number): boolean {
-    const from = neededNow();
-    return from === null || first > from;
-  }
-
-  const whole = () => (coming === null ? true : undefined);
 
   function damaged(): void {
     wantSnapshot();
@@ -206,15 +221,22 @@ export function upkeepOf(options: UpkeepOptions): Upkeep {
       if (ending !== coming || ending.first === undefined) return false;
       needed = ending.first;
       coming = null;
-      if (isDamaged) {
-        isNew = true;
-        lookAfter(0);
-      }
+      isNew = isDamaged;
+      if (isDamaged || ending !== null) lookAfter(0);
       return true;
     },
     goesOnIn,
+    settle(onWanted) {
+      if (isStopped) return Promise.resolve();
+      ending = { ...withResolvers(), onWanted };
+      // Of one under way the server may have been asked before the last entries went.
+      if (looking !== null) looking.isOver = true;
+      void look();
+      return ending.promise;
+    },
     stop() {
       isStopped = true;
+      ending?.resolve();
       timer?.cancel();
     },
   };

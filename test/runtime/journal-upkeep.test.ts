@@ -18,6 +18,7 @@ import { actorHost } from '../../runtime/turn.ts';
 import { type VirtualClock, virtualClock } from '../../runtime/virtual-clock.ts';
 import { eventually } from '../e2e/system.ts';
 import { startTestServer, type TestServer } from '../support/nats-server.ts';
+import { startProxy } from '../support/proxy.ts';
 import { failureOf, until } from '../support/until.ts';
 
 const test = suite('journal upkeep');
@@ -66,6 +67,8 @@ interface Owner {
   readonly failures: string[];
   /** Ends as a process does that is killed. */
   kill(): Promise<void>;
+  /** Ends in order. */
+  end(): Promise<void>;
 }
 
 interface Stage {
@@ -119,6 +122,10 @@ function onStage(body: (stage: Stage) => Promise<void>): () => Promise<void> {
         async kill() {
           clearInterval(renewals);
           await host.stop();
+        },
+        async end() {
+          await host.drained();
+          await one.kill();
         },
       };
       owners.push(one);
@@ -186,6 +193,62 @@ for (const [what, damage] of DAMAGES) {
     }),
   );
 }
+
+for (const [what, damage] of DAMAGES) {
+  test(
+    `journal upkeep - a journal that is ${what} is mended before its owner ends in order, also between two looks`,
+    onStage(async (stage) => {
+      const one = await stage.owner({ lookEveryMs: 60_000 });
+      await one.note(1, 2, 3);
+      await damage(stage);
+      await one.end();
+      assert.equal(one.told, MENDED);
+      assert.equal(await stage.known(), [1, 2, 3]);
+    }),
+  );
+}
+
+test(
+  'journal upkeep - who ends in order asks once where nothing is missing, and waits a second where nobody answers',
+  onStage(async ({ bus, server, owner, known }) => {
+    const proxy = await startProxy(server.port);
+    const by = await connectNats({ servers: proxy.url, name: 'upkeep', onError() {} });
+    try {
+      const looks = bus.connection.subscribe(`$JS.API.STREAM.INFO.${STREAM}`);
+      const one = await owner({ lookEveryMs: 60_000, bus: by });
+      await one.note(1);
+      const before = looks.getReceived();
+      await one.end();
+      assert.is(looks.getReceived(), before + 1);
+      const next = await owner({ lookEveryMs: 60_000, bus: by });
+      await next.note(2);
+      proxy.cut();
+      const begun = clock.monotonic();
+      await next.end();
+      const tookMs = clock.monotonic() - begun;
+      assert.ok(tookMs > 900 && tookMs < 2_000, `in ${tookMs} ms`);
+      proxy.mend();
+      assert.equal(await known(), [1, 2]);
+    } finally {
+      await by.close();
+      await proxy.close();
+    }
+  }),
+);
+
+test(
+  'journal upkeep - who ends in order waits for a mend that is under way',
+  onStage(async ({ streams, owner, known }) => {
+    const one = await owner();
+    const numbers = Array.from({ length: 300 }, (_, n) => n);
+    await one.note(...numbers);
+    await streams.purge(STREAM);
+    await until('it is damaged', () => one.told.length > 0, 10_000);
+    await one.end();
+    assert.equal(one.told, MENDED);
+    assert.equal(await known(), numbers);
+  }),
+);
 
 test(
   'journal upkeep - a snapshot that is removed is taken again, also one that is being taken',
