@@ -233,6 +233,10 @@ function jetStreamJournal<R>(owner: Address, options: JetStreamJournalsOptions, 
     };
     insistHeld();
     insistSure(tail);
+    // The clock of a machine that was suspended has stood still: its lease may be another's by now, which may write to a
+    // stream made anew, or have done so, and has no entry there that would stop this one.
+    if ((await tenure.confirm?.()) === false) throw leaseInDoubt(owner);
+    insistHeld();
     const there = await whatIsThere(streams.info(stream));
     insistHeld();
     const info = there ?? (await makeStream({ streams, stream, subject, replicas }));
@@ -241,7 +245,7 @@ function jetStreamJournal<R>(owner: Address, options: JetStreamJournalsOptions, 
     // Somebody has written since the tail was read.
     if (tail === null && messages > 0)
       throw new CellwrightError('contended', `journal '${stream}' is being written`, { retryable: true });
-    // A lease may seem to be held that is not: the clock of a machine that was suspended has stood still.
+    // A lease may seem to be held that is not, for the same reason.
     if (tail === null && info.created === known?.created && last_seq > before) {
       const why = `entry ${last_seq} of journal '${stream}' was removed, which this owner knows nothing of`;
       throw new CellwrightError('fenced', why);

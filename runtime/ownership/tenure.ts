@@ -14,9 +14,15 @@ export interface Tenure {
   holds(): boolean;
   /** Why the last renewal failed; undefined where it did not. */
   readonly refusal?: string | undefined;
+  /**
+   * Renews the lease now, and answers whether that was done: then it was held at a moment after this was asked. `holds` goes
+   * by a clock, and that of a machine which was suspended has stood still. Default: `holds` is enough.
+   */
+  confirm?(): Promise<boolean>;
 }
 
 export interface RenewedTenure extends Tenure {
+  confirm(): Promise<boolean>;
   /** Ends the renewals; answers the revision to give the lease back with. */
   end(): Promise<number>;
 }
@@ -62,10 +68,12 @@ export function renewedTenure(options: TenureOptions): RenewedTenure {
   let stale: Timer | undefined;
 
   function renewAfter(delayMs: number): void {
-    next = clock.after(delayMs, () => {
-      underWay = renew().finally(() => {
-        underWay = undefined;
-      });
+    next = clock.after(delayMs, renewNow);
+  }
+
+  function renewNow(): void {
+    underWay = renew().finally(() => {
+      underWay = undefined;
     });
   }
 
@@ -136,6 +144,16 @@ export function renewedTenure(options: TenureOptions): RenewedTenure {
       return refusal;
     },
     holds: () => !over && clock.monotonic() < trustedUntil,
+    async confirm() {
+      // One that is under way may have been written long before its answer is read.
+      while (underWay !== undefined) await underWay;
+      if (over) return false;
+      const before = revision;
+      next?.cancel();
+      renewNow();
+      await underWay;
+      return !over && revision !== before;
+    },
     async end() {
       over = true;
       next?.cancel();

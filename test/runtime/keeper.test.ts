@@ -10,7 +10,7 @@ import { memoryLeases } from '../../runtime/ownership/memory.ts';
 import type { Tenure } from '../../runtime/ownership/tenure.ts';
 import { type VirtualClock, virtualClock } from '../../runtime/virtual-clock.ts';
 import { withResolvers } from '../../runtime/with-resolvers.ts';
-import { failureOf } from '../support/until.ts';
+import { failureOf, settled } from '../support/until.ts';
 
 const test = suite('keeping a lease');
 
@@ -659,5 +659,23 @@ test('keeping - told to stop in the middle of taking the lease, it leaves it fre
     await until(() => owner !== undefined);
     assert.is(owner, null);
   }));
+
+test('keeping a lease - who asks whether its lease is held is told so, and learns that it is not, whatever its clock says', async () => {
+  await inRoom(async ({ clock, leases, process, start }) => {
+    const one = process('one');
+    await start(one);
+    const { tenure } = one;
+    const confirmed = () => settled(clock, Promise.all([tenure?.confirm?.(), tenure?.confirm?.()]));
+    assert.equal(await confirmed(), [true, true]);
+    assert.equal(one.errors, []);
+    const { revision } = await settled(clock, leases.read(ADDRESS));
+    const other = { v: 1, owner: 'two', holder: 'two-1', ttlMs: TTL_MS } as const;
+    const written = settled(clock, leases.write(ADDRESS, other, revision));
+    assert.is.not(await written, null);
+    assert.ok(tenure?.holds());
+    assert.equal(await confirmed(), [false, false]);
+    assert.is(tenure?.holds(), false);
+  });
+});
 
 test.run();
