@@ -17,7 +17,16 @@ import { type MadeJournals, madeJournals } from './made.ts';
 import { MOST_BYTES_AT_ONCE } from './reading.ts';
 import { SnapshotsDue } from './snapshots-due.ts';
 import { storedIn } from './stored.ts';
-import { API_TIMEOUT_MS, type KnownStream, makeStream, managerOf, streamOf, unfitness, whatIsThere } from './stream.ts';
+import {
+  API_TIMEOUT_MS,
+  insistSame,
+  type KnownStream,
+  makeStream,
+  managerOf,
+  streamOf,
+  unfitness,
+  whatIsThere,
+} from './stream.ts';
 import { Turns } from './turns.ts';
 import { type Coming, SURE_AFTER_MS, type Upkeep, upkeepOf } from './upkeep.ts';
 import { ACCOUNT_IS_FULL, IS_BEING_STORED, journalWriter, type StoredTail, type Writer } from './writer.ts';
@@ -135,6 +144,7 @@ function jetStreamJournal<R>(owner: Address, options: JetStreamJournalsOptions, 
       const { state } = tries === 0 ? info : await streams.info(stream);
       const recorded = await stored.readAll(state, signal);
       if (recorded === null) continue;
+      insistSame({ created: info.created, state }, recorded.epoch, { stream, owner, made, known });
       await leaseRenewed(tenure, signal);
       epoch = Math.max(recorded.epoch + 1, tenure?.epoch ?? 0);
       // A newer owner can only have come after this moment, and so has written after what was read, or will: then the
@@ -202,7 +212,7 @@ function jetStreamJournal<R>(owner: Address, options: JetStreamJournalsOptions, 
   }
 
   function note(created: string, lastSequence: number): void {
-    known = { created, lastSequence };
+    known = { created, lastSequence, epoch };
     shared.known.set(stream, known);
   }
 

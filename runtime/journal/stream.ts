@@ -15,6 +15,8 @@ export interface KnownStream {
   readonly created: string;
   /** The last entry that was acknowledged here, or read. */
   lastSequence: number;
+  /** The epoch that was begun here. */
+  readonly epoch: number;
 }
 
 export interface StreamOptions {
@@ -50,7 +52,7 @@ export async function managerOf(bus: NatsBus, stream: string) {
 
 /**
  * The stream of a journal, ready to be read.
- * @throws CellwrightError `journal-lost` when there was one that is gone or has lost entries; `journal-unfit` when it is
+ * @throws CellwrightError `journal-lost` when there was one that is gone; `journal-unfit` when it is
  * set to lose them; `jetstream-refused` when the server makes none.
  */
 export async function streamOf(options: StreamOptions): Promise<StreamInfo> {
@@ -60,7 +62,6 @@ export async function streamOf(options: StreamOptions): Promise<StreamInfo> {
     if (known !== undefined || (await made.has(owner))) throw gone(options);
     return makeStream(options);
   }
-  if (known !== undefined) insistSame(found, known, options);
   insistFit(found.config, options);
   return found;
 }
@@ -99,7 +100,18 @@ export function gone({ stream, owner, made }: Pick<StreamOptions, 'stream' | 'ow
   return new CellwrightError('journal-lost', message);
 }
 
-function insistSame({ created, state }: StreamInfo, known: KnownStream, options: StreamOptions): void {
+/**
+ * @param readEpoch The last epoch that was read there. After one that is newer than what this process knows another owner
+ * went on there, which may have made the stream anew.
+ * @throws CellwrightError `journal-lost` when the stream is not what it was when this process had it open.
+ */
+export function insistSame(
+  { created, state }: Pick<StreamInfo, 'created' | 'state'>,
+  readEpoch: number,
+  options: Pick<StreamOptions, 'stream' | 'owner' | 'made' | 'known'>,
+): void {
+  const { known } = options;
+  if (known === undefined || readEpoch > known.epoch) return;
   if (created !== known.created) throw gone(options);
   if (state.last_seq >= known.lastSequence) return;
   const message = `journal '${options.stream}' ends with entry ${state.last_seq}, and had ${known.lastSequence}`;

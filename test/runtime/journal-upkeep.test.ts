@@ -329,6 +329,32 @@ test(
   }),
 );
 
+test(
+  'journal upkeep - who owned a journal before its successor made the stream anew reads it when its turn comes again',
+  onStage(async ({ bus, streams, owner }) => {
+    const journal = jetStreamJournals({ bus, clock, subjects: subjectsOf('cw') })<number>(OWNER);
+    await journal.open(held);
+    for (const n of [1, 2, 3, 4, 5, 6, 7]) {
+      await new Promise((resolve) => {
+        journal.append([n], resolve);
+      });
+    }
+    await journal.close();
+    const next = await owner({ tenure: { epoch: 9, holds: () => true } });
+    await next.note(8);
+    await streams.delete(STREAM);
+    await mended(next);
+    await next.kill();
+    const { snapshot, records } = await journal.open({ epoch: 20, holds: () => true });
+    assert.equal([...actor.restore(snapshot ?? []).known, ...records], [1, 2, 3, 4, 5, 6, 7, 8]);
+    await journal.close();
+    // What is made anew by nobody that knows what was there is none of it.
+    await streams.delete(STREAM);
+    await streams.add({ name: STREAM, subjects: [SUBJECT] });
+    assert.is(((await failureOf(() => journal.open(held))) as CellwrightError).code, 'journal-lost');
+  }),
+);
+
 for (const isEmpty of [true, false]) {
   test(
     `journal upkeep - who was suspended while another owner came writes nothing into a stream that ${isEmpty ? 'is empty' : 'is gone'} since`,
