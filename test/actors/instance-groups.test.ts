@@ -259,6 +259,46 @@ test('instance groups - who held nothing is given nothing by a caller while his 
   assert.equal(actor.restore([shard.stored()]).groups.known, shard.state.groups.known);
 });
 
+test('instance groups - a change by which all members of a group go begins it anew, with the rule of those who come', () => {
+  const rules: InstanceGroup[] = [APART, CLOSE, { ...APART, policy: 'soft-affinity' }, { ...APART, maxPerHost: 2 }];
+  const shared = rules.map((rule) => ({ ...rule, id: 'p/g' }));
+  for (const rule of shared) {
+    for (const other of shared.filter((one) => one !== rule)) {
+      const shard = shardWith('a', 'b');
+      const change = (given: Record<string, string | null>) => {
+        const consumers = Object.entries(given).map(([consumer, provider]) => {
+          const allocations = provider === null ? [] : [{ provider, resources: { VCPU: 1 } }];
+          return { consumer, allocations, project: 'p', user: 'u' };
+        });
+        const turned = shard.tell({ type: 'allocations-put', ask: 1, consumers });
+        const { refused } = JSON.parse(sentOf(turned, 'placement-answer')[0]?.message.text as string);
+        return refused?.code ?? 'ok';
+      };
+      for (const consumer of ['new1', 'new2', 'old1', 'old2']) {
+        const isNew = consumer.startsWith('new');
+        const host = consumer === 'old2' && rule.policy === 'anti-affinity' ? 'b' : 'a';
+        const claimed = shard.tell(claimOf(consumer, isNew ? 'b' : host, isNew ? other : rule));
+        assert.is(refusalIn(claimed), null);
+        if (isNew) shard.tell({ type: 'release', consumer, attempt: 1, deleted: false });
+      }
+      assert.ok(change({ new1: 'b', old1: null }).startsWith('group-'), 'one stays');
+      const isKept = other.policy === 'anti-affinity' && other.maxPerHost !== 2;
+      const twoOnOne = change({ new1: 'a', old1: null, new2: 'a', old2: null });
+      assert.is(twoOnOne, isKept ? 'group-anti-affinity' : 'ok', `${rule.policy} ${other.policy}`);
+      if (isKept) assert.is(change({ new1: 'a', old1: null, new2: 'b', old2: null }), 'ok');
+      const { known, places } = shard.state.groups;
+      assert.equal(
+        [...known].map(([id, { rule: now, members }]) => [id, now, members.size]),
+        [['p/g', other, 2]],
+      );
+      assert.equal([...places.keys()], ['new1', 'new2']);
+      assert.equal(actor.restore([shard.stored()]).groups.known, known);
+      shard.tell(claimOf('more', 'a', rule));
+      assert.is(places.has('more'), false);
+    }
+  }
+});
+
 test('instance groups - a group goes on with its rule while its members hold only what is shared, or is not there', () => {
   const other: InstanceGroup = { ...CLOSE, policy: 'anti-affinity', maxPerHost: 1 };
   const [root] = treeOf('a') as [ProviderSpec];

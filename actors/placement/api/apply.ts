@@ -179,7 +179,9 @@ export function replaceAllocations(
     else provider.changedAt = at;
     untold.used.add(id);
   }
-  for (const { consumer } of changes) locate(state, consumer);
+  // A group that ends by the change may begin anew by it, with another rule.
+  for (const { consumer, allocations } of changes) if (allocations.length === 0) locate(state, consumer);
+  for (const { consumer, allocations } of changes) if (allocations.length > 0) locate(state, consumer);
 }
 
 /** Whether it says of an instance that holds nothing here which of its attempts are over: a claim that is late comes to nothing. */

@@ -18,15 +18,23 @@ export function refusalOfMoves(state: PlacementState, records: readonly Consumer
   if (records.every(({ consumer, group = consumers.holding.get(consumer)?.group }) => group === undefined)) return null;
   const after = new Map<string, Place & { readonly record: ConsumerRecord }>();
   const rules = new Map<string, InstanceGroup>();
+  const ending = new Set(records.filter(({ allocations }) => allocations.length === 0).map(({ consumer }) => consumer));
+  /** The group as it is, unless all its members are to hold nothing any more: then whoever comes begins it anew. */
+  const standing = (id: string) => {
+    const known = groups.known.get(id);
+    const ends = known !== undefined && known.members.size <= ending.size;
+    return ends && [...known.members].every((one) => ending.has(one)) ? undefined : known;
+  };
   for (const record of records) {
     const { consumer: id, allocations } = record;
     const identity = identityOf(consumers.holding.get(id), record);
     if (identity.group === undefined) continue;
-    const known = groups.known.get(identity.group.id);
+    const { id: group } = identity.group;
+    const known = standing(group);
     // One that held nothing is of the group as it was when it did.
     if (allocations.length > 0 && known?.members.has(id) !== true) {
-      const rule = known?.rule ?? rules.get(identity.group.id) ?? identity.group;
-      rules.set(identity.group.id, rule);
+      const rule = known?.rule ?? rules.get(group) ?? identity.group;
+      rules.set(group, rule);
       const fault = otherRule(id, identity.group, rule);
       if (fault !== null) return fault;
     }
@@ -38,20 +46,26 @@ export function refusalOfMoves(state: PlacementState, records: readonly Consumer
   }
   const named = new Set(records.map(({ consumer }) => consumer));
   const shifts = shiftsOf(
-    [...named].map((id) => groups.places.get(id)),
+    [...named].flatMap((id) => groups.places.get(id) ?? []).filter(({ group }) => standing(group) !== undefined),
     [...after.values()],
   );
   /** Another member that shall have its home elsewhere. A group may have thousands: they are looked at where there is one. */
   const memberAway = (group: string, home: string | null): string | undefined => {
-    const { homes = NOWHERE } = groups.known.get(group) ?? {};
+    const { homes = NOWHERE } = standing(group) ?? {};
     const shift = shifts.get(group)?.homes ?? NOWHERE;
     const isHome = (root: string) => root !== home && (homes.get(root) ?? 0) + (shift.get(root) ?? 0) > 0;
     if (![...homes.keys(), ...shift.keys()].some(isHome)) return undefined;
     const isAway = (place: Place | undefined) => (place?.home ?? home) !== home;
-    const staying = [...(groups.known.get(group)?.members ?? [])].find(
+    const staying = [...(standing(group)?.members ?? [])].find(
       (one) => !named.has(one) && isAway(groups.places.get(one)),
     );
     return staying ?? [...after].find(([, other]) => other.group === group && isAway(other))?.[0];
+  };
+  /** Where a group had its members by another rule, others by its own may be anywhere. */
+  const isWithUs = (group: string): boolean => {
+    const rule = groups.known.get(group)?.rule;
+    const hadOther = rule !== undefined && standing(group) === undefined && rule.policy !== 'affinity';
+    return hadOther ? state.groupHomes.own.has(group) : isOwn(state, group);
   };
   for (const [id, place] of after) {
     const { group, home, roots, record } = place;
@@ -62,7 +76,7 @@ export function refusalOfMoves(state: PlacementState, records: readonly Consumer
     const which = `instance group '${nameOf(rule)}'`;
     if (rule.policy === 'affinity') {
       // Where the others of the group are, another shard would have to say.
-      if (record.group !== undefined && home !== null && !isOwn(state, group)) {
+      if (record.group !== undefined && home !== null && !isWithUs(group)) {
         const message = `${which} keeps together, and is not with the placement shard of '${home}': '${id}' cannot go there`;
         return refused('group-affinity', message, { ...about, provider: home });
       }
@@ -75,7 +89,8 @@ export function refusalOfMoves(state: PlacementState, records: readonly Consumer
     for (const root of roots) {
       if (before?.roots.includes(root) === true) continue;
       // It is itself among those that come there.
-      const others = (providers.get(root)?.groups.get(group) ?? 0) + (shifts.get(group)?.roots.get(root) ?? 0) - 1;
+      const counted = standing(group) === undefined ? 0 : (providers.get(root)?.groups.get(group) ?? 0);
+      const others = counted + (shifts.get(group)?.roots.get(root) ?? 0) - 1;
       if (others < most) continue;
       const message = `${which} may have ${most} on each host: '${id}' cannot go to provider '${root}' too`;
       return refused('group-anti-affinity', message, { ...about, provider: root });
