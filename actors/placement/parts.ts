@@ -71,8 +71,8 @@ function contentOf(
 }
 
 /**
- * A provider goes to another shard with all that is below it, if it is as it was and nothing is held on it. What a compute has
- * told does not: this shard would know nothing of it when it is told again, and there would be two of it.
+ * A provider goes to another shard with all that is below it, if it is as it was and nothing is held on it. The host of a
+ * compute does not: this is the shard that the compute tells of it.
  */
 function leaving(state: PlacementState, { id, generations }: Required<PartContent>['leaves']) {
   const ids = state.providers.has(id) ? subtreeOf(state, id) : [];
@@ -85,11 +85,11 @@ function leaving(state: PlacementState, { id, generations }: Required<PartConten
     const message = `something is held on provider '${busy}', which keeps it with its placement shard`;
     return refused('other-shard', message, { provider: busy });
   }
-  const isTold = ({ told, wasTold }: Provider) => told !== null || wasTold;
-  const told = ids.find((one) => isTold(state.providers.get(one) as Provider));
-  if (told !== undefined) {
-    const message = `a compute tells of provider '${told}', which keeps it with its placement shard`;
-    return refused('other-shard', message, { provider: told });
+  const isHost = ({ told, wasHost }: Provider) => told?.parent === null || wasHost;
+  const host = ids.find((one) => isHost(state.providers.get(one) as Provider));
+  if (host !== undefined) {
+    const message = `provider '${host}' is the host of a compute, which keeps it with its placement shard`;
+    return refused('other-shard', message, { provider: host });
   }
   return { consumers: [], record: { type: 'subtree-left' as const, ids } };
 }

@@ -16,8 +16,8 @@ export interface Provider {
   readonly spec: ProviderSpec;
   /** As its compute told it last, of which callers of the Placement API may have changed some; null: none has told it. */
   told: ProviderSpec | null;
-  /** The compute of another tree tells of it: a caller has moved it from there. */
-  wasTold: boolean;
+  /** A compute tells it as the root of its tree: a caller has put it into another. */
+  wasHost: boolean;
   readonly root: string;
   readonly stocks: ReadonlyMap<string, Stock>;
   readonly traits: ReadonlySet<string>;
@@ -64,7 +64,7 @@ export interface StoredProvider {
   spec: ProviderSpec;
   /** As its compute told it; null: none has. Absent: as it is. */
   told?: ProviderSpec | null;
-  /** Absent: it is not so. */
+  /** Whether it `wasHost`; of snapshots of before, that a compute told it of another tree. Absent: it is not so. */
   wasTold?: true;
   root: string;
   generation: number;
@@ -74,10 +74,10 @@ export interface StoredProvider {
 }
 
 function storeProvider(provider: Provider): StoredProvider {
-  const { spec, told, wasTold, root, generation, quiet, changedAt } = provider;
+  const { spec, told, wasHost, root, generation, quiet, changedAt } = provider;
   const row = {
     ...{ spec, root, generation, quiet, changedAt, untold: untoldInventories(provider) },
-    ...(wasTold ? { wasTold } : {}),
+    ...(wasHost ? { wasTold: true as const } : {}),
   };
   return told === spec || (told !== null && isSame(told, spec)) ? row : { ...row, told };
 }
@@ -108,7 +108,7 @@ export function makeProvider(
   return {
     spec,
     told,
-    wasTold: told === null && before?.wasTold === true,
+    wasHost: told === null && before?.wasHost === true,
     root,
     stocks,
     traits: setOfNames(spec.traits),

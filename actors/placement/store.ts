@@ -64,7 +64,7 @@ export function* restorePlacement(stored: StoredPlacement): Generator<void, Plac
   for (const name of stored.catalog.traits) state.catalog.traits.add(name);
   yield* inSteps(providers, ({ spec, told = spec, wasTold = false, root, untold }) => {
     const provider = makeProvider(spec, root, undefined, told);
-    provider.wasTold = wasTold;
+    provider.wasHost = wasTold;
     restoreUntold(provider, untold);
     install(state, provider);
     learnNames(state.catalog, spec);

@@ -99,7 +99,7 @@ export function moveSubtree(state: PlacementState, id: string, parent: string | 
     // The compute that told it tells another tree; to that of the tree that it comes to it is somebody else's.
     const isTakenOut = keepsOthers && root !== oldRoot;
     const after = makeProvider(spec, root, before, isTakenOut ? null : before.told);
-    after.wasTold ||= isTakenOut && before.told !== null;
+    after.wasHost ||= isTakenOut && before.told?.parent === null;
     after.quiet += 1;
     install(state, after);
     untold.changed.add(one);

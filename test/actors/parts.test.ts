@@ -204,60 +204,40 @@ test('parts - one that changed since it was looked at stays, and so does one on 
   checkQuiet(on);
 });
 
-test('parts - what a compute tells of stays with its shard, as does all above it: told again there would be two of it', () => {
-  const on = rig();
-  const [host, bare] = [hostOf(0), { inventories: {}, traits: [], aggregates: [] }];
-  const tree = [
-    { id: host, name: host, parent: null, ...bare },
-    { id: 'deep', name: 'deep', parent: host, ...bare },
-  ];
-  on.say(0, { type: 'put-tree', ask: 1, providers: tree });
-  on.say(0, { type: 'provider-create', ask: 90, id: 'mid', name: 'mid', parent: host });
-  on.say(0, { type: 'provider-update', ask: 90, id: 'deep', name: 'deep', parent: 'mid', reparent: true });
-  on.answers.length = 0;
-  for (const [id, ...below] of [['deep'], ['mid', 'deep'], [host, 'mid', 'deep']] as [string, ...string[]][]) {
-    const generationOf = (one: string) => on.shards[0]?.state.providers.get(one)?.generation ?? -1;
-    const generations = Object.fromEntries([id, ...below].map((one) => [one, generationOf(one)]));
-    const leaving = parts((shard) => (shard === 0 ? { leaves: { id, generations }, wide: true } : {}));
-    on.say(0, together(id, leaving));
-    on.deliver();
-  }
-  assert.equal(codes(on), ['other-shard', 'other-shard', 'other-shard']);
-  assert.is(on.shards[0]?.state.providers.get('deep')?.root, host);
-  checkQuiet(on);
-});
-
-test('parts - so does what a caller has moved from the tree of its compute, wherever it is moved from there', () => {
-  const on = rig();
-  const [host, bare] = [hostOf(0), { inventories: {}, traits: [], aggregates: [] }];
-  const put = (...below: string[]) => {
-    const tree = [host, ...below].map((id) => ({ id, name: id, parent: id === host ? null : host, ...bare }));
+test('parts - the host of a compute stays with its shard, wherever it was moved there, as does all above it; its devices may go', () => {
+  const bare = { inventories: {}, traits: [], aggregates: [] };
+  const host = hostOf(0);
+  const tree = ['', 'deep'].map((id) => ({
+    id: id || host,
+    name: id || host,
+    parent: id === '' ? null : host,
+    ...bare,
+  }));
+  for (const isMoved of [false, true]) {
+    const on = rig();
+    const [shard] = on.shards;
     on.say(0, { type: 'put-tree', ask: 1, providers: tree });
-  };
-  put('deep');
-  const [shard] = on.shards;
-  const known = () => shard?.state.providers.get('deep');
-  const restored = () =>
-    atOnce(restorePlacement(storePlacement(shard?.state as never).next(Infinity) as StoredPlacement));
-  for (const parent of ['other', null]) {
-    if (parent !== null) on.say(0, { type: 'provider-create', ask: 90, id: parent, name: parent, parent: null });
-    on.say(0, { type: 'provider-update', ask: 90, id: 'deep', name: 'deep', parent, reparent: true });
+    on.say(0, { type: 'provider-create', ask: 90, id: 'top', name: 'top', parent: null });
+    if (isMoved) on.say(0, { type: 'provider-update', ask: 90, id: host, name: host, parent: 'top', reparent: true });
     on.answers.length = 0;
-    const generations = { deep: known()?.generation ?? -1 };
-    on.say(
-      0,
-      together(
-        `from ${parent}`,
-        parts((at) => (at === 0 ? { leaves: { id: 'deep', generations }, wide: true } : {})),
-      ),
-    );
-    on.deliver();
-    assert.equal(codes(on), ['other-shard']);
-    assert.equal(restored().providers.get('deep'), known());
+    const leave = (...ids: [string, ...string[]]) => {
+      const generationOf = (one: string) => shard?.state.providers.get(one)?.generation ?? -1;
+      const generations = Object.fromEntries(ids.map((one) => [one, generationOf(one)]));
+      const leaving = parts((at) => (at === 0 ? { leaves: { id: ids[0], generations }, wide: true } : {}));
+      on.say(0, together(ids[0], leaving));
+      on.deliver();
+      return codes(on).at(-1);
+    };
+    if (isMoved) assert.is(leave('top', host, 'deep'), 'other-shard');
+    assert.is(leave(host, 'deep'), 'other-shard');
+    const restored = atOnce(
+      restorePlacement(storePlacement(shard?.state as never).next(Infinity) as StoredPlacement),
+    ).providers;
+    assert.equal(restored.get(host), shard?.state.providers.get(host));
+    assert.is(leave('deep'), 'ok');
+    assert.not.ok(shard?.state.providers.has('deep'));
+    checkQuiet(on);
   }
-  put('deep');
-  assert.is(known()?.root, 'deep');
-  checkQuiet(on);
 });
 
 test('parts - of two that make one name in different shards, one does', () => {

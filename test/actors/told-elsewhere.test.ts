@@ -56,6 +56,10 @@ function move(on: Rig, id: string, from: number, to: number): void {
   on.deliver();
 }
 
+function moveWithin(on: Rig, id: string, shard: number, parent: string): void {
+  on.say(shard, { type: 'provider-update', ask: 90, id, name: id, parent, reparent: true });
+}
+
 /** In which shards it is, and in whose tree. */
 const places = ({ shards }: Rig, id: string) =>
   shards.flatMap(({ state }) => state.providers.get(id) ?? []).map(({ root }) => root);
@@ -90,6 +94,17 @@ const WAYS: Record<string, (on: Rig) => void> = {
     on.deliver();
     tell(on);
     assert.equal(places(on, 'gpu'), ['mine']);
+    move(on, 'gpu', 0, 1);
+  },
+  'is moved there when it was told': (on) => {
+    tell(on);
+    move(on, 'gpu', 0, 1);
+  },
+  'is moved there from another host of its shard when it was told': (on) => {
+    tell(on);
+    make(on, 'mine', 0);
+    on.deliver();
+    moveWithin(on, 'gpu', 0, 'mine');
     move(on, 'gpu', 0, 1);
   },
   'is made there when it was told and deleted': (on) => {
@@ -134,6 +149,30 @@ for (const [way, come] of Object.entries(WAYS)) {
     }
   });
 }
+
+test("told elsewhere - a device that was moved to another shard is its host's again when it is moved back", () => {
+  const on = rig(SHARDS);
+  const tree = (total: number, ...more: ReturnType<typeof device>[]) => [
+    host,
+    { ...device('gpu'), inventories: { PGPU: inventoryOf({ total }) } },
+    ...more,
+  ];
+  tell(on, tree(1));
+  move(on, 'gpu', 0, 1);
+  tell(on, tree(2, device('slice', 'gpu')), 1, 2);
+  assert.equal([places(on, 'gpu'), places(on, 'slice')], [[hostOf(1)], []]);
+  on.say(0, { ...put(tree(2, device('slice', 'gpu'))), ask: 2, incarnation: 'life-1', again: true });
+  on.deliver();
+  assert.equal(places(on, 'gpu'), [hostOf(1)], 'told again');
+  move(on, 'gpu', 1, 0);
+  on.say(0, { ...put(tree(2, device('slice', 'gpu'))), ask: 2, incarnation: 'life-1', again: true });
+  on.deliver();
+  assert.equal([places(on, 'gpu'), places(on, 'slice')], [[hostOf(0)], [hostOf(0)]]);
+  assert.is(on.shards[0]?.state.providers.get('gpu')?.spec.inventories.PGPU?.total, 2);
+  tell(on, [host], 1, 3);
+  assert.equal([places(on, 'gpu'), places(on, 'slice')], [[], []], 'told no more');
+  checkQuiet(on);
+});
 
 test('told elsewhere - of several devices only those stay out that another shard has', () => {
   const on = rig(SHARDS);

@@ -206,7 +206,10 @@ test('what keeps a provider with its shard is what whoever would move it is told
   for (let asks = 0; !(await isThere()); asks += 1) assert.ok(asks < 1_000, 'it is put in');
   await bus.close();
   const said = await api.ask(`PUT /resource_providers/${told}`, { name: told, parent_provider_uuid: hostOf(1) });
-  assert.match(errorIn(said).detail, `a compute tells of provider '${told}', which keeps it with its placement shard`);
+  assert.match(
+    errorIn(said).detail,
+    `provider '${told}' is the host of a compute, which keeps it with its placement shard`,
+  );
 });
 
 test.run();
