@@ -100,7 +100,11 @@ export function wakeInDoubt(work: Work, isEarly = false): void {
 }
 
 /** Something was heard of a scheduler: it is there, and can be heard, whatever it was asked for. */
-export function noteAnswer(work: Work, { request, round }: Pick<Selecting, 'request' | 'round'>, from: Address): void {
+export function noteAnswer(
+  work: Work,
+  { type, request, round }: Pick<Selecting, 'request' | 'round'> & { readonly type: string },
+  from: Address,
+): void {
   const { state, turn } = work;
   state.schedulers.heard(from, turn.steady);
   const open = state.requests.get(request);
@@ -109,7 +113,8 @@ export function noteAnswer(work: Work, { request, round }: Pick<Selecting, 'requ
   if (open === undefined) return;
   open.unanswered = 0;
   if (open.round !== round) return;
-  open.awaits = null;
+  // Who takes a round has asked placement nothing in it yet: that a shard does not answer is as true as before.
+  if (type !== 'taking') open.awaits = null;
   if (isOfLine) open.inVain = 0;
   else leaveSilentLine(work, request, open, from);
 }

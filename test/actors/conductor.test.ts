@@ -444,6 +444,23 @@ test('conductor - a scheduler that waits for placement is asked again as one tha
   assert.is(views()?.awaits, undefined, 'nor of an earlier round');
 });
 
+test('conductor - that a scheduler waits for placement is still said when the next round is taken, until it says more', () => {
+  const on = desk();
+  on.tell(buildOf('web'));
+  const awaited = () =>
+    sentOf(on.tell({ type: 'explain', ask: 1, instance: 'web' }), 'explained')[0]?.message.view?.awaits;
+  const roundOf = () => on.state.requests.get('web')?.round ?? 0;
+  const first = roundOf();
+  on.tell({ type: 'taking', request: 'web', round: first, taker: 's 1' }, 'scheduler/s');
+  assert.is(awaited(), undefined);
+  on.tell({ type: 'awaiting', request: 'web', round: first, shards: [1] }, 'scheduler/s');
+  for (let passed = 0; passed < 20_000 && roundOf() === first; passed += 500) on.pass(500);
+  on.tell({ type: 'taking', request: 'web', round: roundOf(), taker: 's 2' }, 'scheduler/s');
+  assert.equal(awaited(), [1]);
+  on.tell({ type: 'selecting', request: 'web', round: roundOf() }, 'scheduler/s');
+  assert.is(awaited(), undefined, 'it went on');
+});
+
 test('conductor - what only schedulers say counts of nobody else', () => {
   const on = desk();
   const { request, round } = lastSelect(on.tell(buildOf('web', 1, { waitMs: 600_000 }))).message as never;
