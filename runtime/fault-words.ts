@@ -15,6 +15,8 @@ const TYPES: Readonly<Record<string, string>> = {
 const NAME = '[a-z0-9]([a-z0-9-]{0,62}[a-z0-9])?';
 /** A host by its name, or by that of its cell too. */
 export const HOST_PATTERN = `^${NAME}(/${NAME})?$`;
+/** Words for people to read. */
+export const WORDS_PATTERN = '\\S';
 /** The first tokens of subjects. */
 export const PREFIX_PATTERN = '^[^\\s.*>]+(\\.[^\\s.*>]+)*$';
 const PATTERNS: ReadonlyMap<string, string> = new Map([
@@ -23,6 +25,7 @@ const PATTERNS: ReadonlyMap<string, string> = new Map([
   [ID_PATTERN, 'letters, digits, _ and -, not these two first'],
   [CELL_HOST_PATTERN, 'a host as <cell>/<host>'],
   [HOST_PATTERN, 'the name of a host, or <cell>/<host>, each of lower-case letters, digits and inner hyphens'],
+  [WORDS_PATTERN, 'more than blanks'],
   [PREFIX_PATTERN, 'tokens with dots between, without spaces, * and >'],
 ]);
 const BOUNDS: Readonly<Record<string, string>> = {

@@ -21,7 +21,7 @@ import { present } from '../../actors/present.ts';
 import { instanceNames } from '../../actors/routing.ts';
 import { encode, isDeeperThan } from '../codec.ts';
 import { MalformedError } from '../errors.ts';
-import { HOST_PATTERN } from '../fault-words.ts';
+import { HOST_PATTERN, WORDS_PATTERN } from '../fault-words.ts';
 import { checkOf } from '../schemas.ts';
 import { PlacementRequest } from './placing.ts';
 
@@ -198,7 +198,7 @@ export const HostRequest = Type.Object(
      * below them.
      */
     remove: Type.Optional(Type.Literal(true)),
-    reason: Type.Optional(Type.String({ minLength: 1, maxLength: 1024 })),
+    reason: Type.Optional(Type.String({ minLength: 1, maxLength: 1024, pattern: WORDS_PATTERN })),
     /**
      * That of the host as `hosts` tells it, 0 where it tells none: if somebody has set the host since, the request is
      * refused as `outdated`. Clients say it, so that a request which was made again, and held up, undoes nothing. Absent:

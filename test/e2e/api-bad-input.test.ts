@@ -240,6 +240,8 @@ const OTHER_WRONGS: readonly (readonly [verb: string, ...Wrong])[] = [
   ['host', { cell: 'c1', host: 'h1', fence: true, enabled: false }, 'enabled', /does not go with 'fence'/],
   ['host', { cell: 'c1', host: 'h1', fence: true, reason: 'fire' }, 'reason', /does not go with 'fence'/],
   ['host', { cell: 'c1', host: 'h1', enabled: false, reason: 'x'.repeat(1025) }, 'reason'],
+  ['host', { cell: 'c1', host: 'h1', enabled: false, reason: ' \t' }, 'reason', /must be more than blanks/],
+  ['cell', { cell: 'c1', enabled: false, reason: ' ' }, 'reason', /must be more than blanks/],
   ['host', { cell: 'c1', host: 'h1', enabled: false, by: 'me' }, 'by', /unknown field/],
 ];
 
