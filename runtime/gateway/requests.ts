@@ -2,6 +2,7 @@
 
 import Type, { type Static } from 'typebox';
 import {
+  Id,
   InstanceGroup,
   MAX_GROUPS,
   PageLimit,
@@ -36,9 +37,7 @@ const strict = { additionalProperties: false };
 const { required, forbidden } = ResourceGroup.properties;
 /** As in the spec; but a list of none, of which one must be there, could never be kept. */
 const anyOf = Type.Optional(Type.Array(Type.Array(Symbolic, { minItems: 1, maxItems: 64 }), { maxItems: 16 }));
-const memberOf = Type.Optional(
-  Type.Array(Type.Array(Type.String({ minLength: 1, maxLength: 64 }), { minItems: 1, maxItems: 64 }), { maxItems: 16 }),
-);
+const memberOf = Type.Optional(Type.Array(Type.Array(Id, { minItems: 1, maxItems: 64 }), { maxItems: 16 }));
 
 /** A named group of a request: one provider of the host's tree must serve all of it. */
 const GroupRequest = Type.Object(
