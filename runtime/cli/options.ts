@@ -5,6 +5,7 @@ import { accessSync, constants } from 'node:fs';
 import { InvalidArgumentError } from 'commander';
 import { addressesOf } from '../bus/nats-addresses.ts';
 import { messageOf } from '../errors.ts';
+import { PREFIX_PATTERN } from '../fault-words.ts';
 
 /** A whole number from `min` to `max`, both included. */
 export function wholeNumber(min: number, max: number): (text: string) => number {
@@ -50,6 +51,12 @@ export function readable(path: string): string {
 export function text(words: string): string {
   if (words.trim() !== '') return words;
   throw new InvalidArgumentError('It must not be empty.');
+}
+
+/** What subjects begin with. */
+export function subjectPrefix(tokens: string): string {
+  if (new RegExp(PREFIX_PATTERN).test(tokens)) return tokens;
+  throw new InvalidArgumentError('It must be tokens with dots between, without spaces, * and >.');
 }
 
 /** Values with commas between. */

@@ -21,7 +21,7 @@ export async function fit(flags: FitFlags): Promise<void> {
 }
 
 /** Flags that are about the answer, and how to get it. */
-const BESIDE = new Set(['servers', 'creds', 'tlsca', 'tlscert', 'tlskey', 'prefix', 'json']);
+const BESIDE = new Set(['servers', 'creds', 'tlsca', 'tlscert', 'tlskey', 'inboxPrefix', 'prefix', 'json']);
 
 /** What the flags ask for, over what the file asks for. It is checked as the API checks all that it is asked. */
 function requestOf({ jsonRequest, group, hosts, ...flags }: FitFlags): FitRequest {

@@ -7,21 +7,32 @@ import { shownAddresses } from '../bus/nats-addresses.ts';
 import type { NatsOptions } from '../bus/nats-options.ts';
 import { CellwrightError, messageOf } from '../errors.ts';
 import { DEFAULT_PREFIX } from '../subjects.ts';
-import { readable, servers } from './options.ts';
+import { readable, servers, subjectPrefix } from './options.ts';
 
-const ACCESS_FLAGS = ['creds', 'tlsca', 'tlscert', 'tlskey'] as const;
-export type AccessFlags = { [flag in (typeof ACCESS_FLAGS)[number]]?: string };
+/** By what commander calls their values. */
+const ACCESS_FLAGS = {
+  creds: 'creds',
+  tlsca: 'tlsca',
+  tlscert: 'tlscert',
+  tlskey: 'tlskey',
+  inboxPrefix: 'inbox-prefix',
+} as const;
+const ACCESS = Object.keys(ACCESS_FLAGS) as (keyof typeof ACCESS_FLAGS)[];
+export type AccessFlags = { [flag in keyof typeof ACCESS_FLAGS]?: string };
+
+type Access = Pick<NatsOptions, 'credentials' | 'tls' | 'inboxPrefix'>;
 
 export interface ServerFlags extends AccessFlags {
   servers: string[];
 }
 
 /** By the options of the runtime that they stand for. */
-const FLAG_OF: Readonly<Record<string, (typeof ACCESS_FLAGS)[number]>> = {
+const FLAG_OF: Readonly<Record<string, string>> = {
   credentials: 'creds',
   'tls.caFile': 'tlsca',
   'tls.certFile': 'tlscert',
   'tls.keyFile': 'tlskey',
+  inboxPrefix: 'inbox-prefix',
 };
 
 const USUAL_SERVER = 'nats://127.0.0.1:4222';
@@ -41,7 +52,12 @@ export function withAccess(command: Command): Command {
     .option('--creds <file>', 'the credentials for the NATS server: JWT and NKEY seed', readable)
     .option('--tlsca <file>', 'the authorities to trust for TLS, in PEM form; default: those of Node', readable)
     .option('--tlscert <file>', 'the certificate to show, in PEM form', readable)
-    .option('--tlskey <file>', 'its key, in PEM form', readable);
+    .option('--tlskey <file>', 'its key, in PEM form', readable)
+    .option(
+      '--inbox-prefix <prefix>',
+      'what the subjects of its answers begin with, where the server allows each user only its own; default: _INBOX',
+      subjectPrefix,
+    );
 }
 
 /** Adds the flag of the deployment. */
@@ -51,7 +67,9 @@ export function withPrefix(command: Command): Command {
 
 /** The way in as it is said again to another command. */
 export function accessWords(access: AccessFlags): string {
-  return ACCESS_FLAGS.map((flag) => (access[flag] === undefined ? '' : ` --${flag} ${quoted(access[flag])}`)).join('');
+  return ACCESS.map((flag) =>
+    access[flag] === undefined ? '' : ` --${ACCESS_FLAGS[flag]} ${quoted(access[flag])}`,
+  ).join('');
 }
 
 /** What must be said to another command to reach the same deployment; of a server's address without user, password and token. */
@@ -71,7 +89,7 @@ function quoted(word: string): string {
  * @throws CellwrightError `bad-option` with the flag, when the credentials cannot be read, or one of certificate and key
  * is missing.
  */
-export function natsOf(flags: ServerFlags): Pick<NatsOptions, 'servers' | 'credentials' | 'tls'> {
+export function natsOf(flags: ServerFlags): Pick<NatsOptions, 'servers' | keyof Access> {
   return { servers: flags.servers, ...accessOf(flags) };
 }
 
@@ -79,13 +97,12 @@ export function natsOf(flags: ServerFlags): Pick<NatsOptions, 'servers' | 'crede
  * The same where a server need not be named.
  * @throws CellwrightError as `natsOf`; and when there is a way in, and no server.
  */
-export function natsIfNamed(
-  flags: AccessFlags & { servers?: string[] },
-): Partial<Pick<NatsOptions, 'credentials' | 'tls'>> & { servers?: string[] } {
+export function natsIfNamed(flags: AccessFlags & { servers?: string[] }): Access & { servers?: string[] } {
   const { servers: named } = flags;
   if (named !== undefined) return { servers: named, ...accessOf(flags) };
-  const field = ACCESS_FLAGS.find((flag) => flags[flag] !== undefined);
-  if (field === undefined) return {};
+  const given = ACCESS.find((flag) => flags[flag] !== undefined);
+  if (given === undefined) return {};
+  const field = ACCESS_FLAGS[given];
   throw new CellwrightError('bad-option', `--${field} is for the server that --nats names`, { field });
 }
 
@@ -101,7 +118,7 @@ export function inFlags(message: string): string {
 }
 
 /** What the flags say of the way in. @throws CellwrightError `bad-option` with the flag. */
-export function accessOf({ creds, tlsca, tlscert, tlskey }: AccessFlags): Pick<NatsOptions, 'credentials' | 'tls'> {
+export function accessOf({ creds, tlsca, tlscert, tlskey, inboxPrefix }: AccessFlags): Access {
   if ((tlscert === undefined) !== (tlskey === undefined)) {
     const field = tlscert === undefined ? 'tlscert' : 'tlskey';
     throw new CellwrightError('bad-option', '--tlscert and --tlskey go together', { field });
@@ -110,6 +127,7 @@ export function accessOf({ creds, tlsca, tlscert, tlskey }: AccessFlags): Pick<N
   return {
     ...(creds === undefined ? {} : { credentials: credentialsIn(creds) }),
     ...(Object.keys(tls).length === 0 ? {} : { tls }),
+    ...present({ inboxPrefix }),
   };
 }
 

@@ -32,7 +32,7 @@ export interface PlacementApiOptions {
    * Where placement is: `memory`, a new one in this process that is empty and forgets all when it ends; `managed`, one
    * in this process over a NATS server of its own, which remembers; or the NATS servers of a running system.
    */
-  readonly placement: 'memory' | 'managed' | Pick<NatsOptions, 'servers' | 'credentials' | 'tls'>;
+  readonly placement: 'memory' | 'managed' | Pick<NatsOptions, 'servers' | 'credentials' | 'tls' | 'inboxPrefix'>;
   /**
    * Over how many shards placement is dealt, 1 to 64; it is decided when a deployment is made. Default: what the running
    * system or the managed one has; 1 when it is new.

@@ -43,7 +43,7 @@ export interface Stage {
   close(): Promise<void>;
 }
 
-export interface NatsStageOptions extends Pick<NatsOptions, 'credentials' | 'tls'> {
+export interface NatsStageOptions extends Pick<NatsOptions, 'credentials' | 'tls' | 'inboxPrefix'> {
   /** A server that runs already. Default: one is found, or installed, and started for the replay alone. */
   readonly servers?: readonly string[];
   /** What every subject begins with, one token or several such as `prod.cw`; default `cw`. */
@@ -112,8 +112,8 @@ export async function natsStage(options: NatsStageOptions): Promise<Stage> {
   const subjects = subjectsOf(options.prefix);
   const server = options.servers === undefined ? await ownServer(options) : undefined;
   const servers = options.servers ?? [(server as NatsServer).url];
-  const { credentials, tls, signal, prefix } = options;
-  const nats = { servers, ...present({ credentials, tls }) };
+  const { credentials, tls, inboxPrefix, signal, prefix } = options;
+  const nats = { servers, ...present({ credentials, tls, inboxPrefix }) };
   const name = `replay-${randomBytes(4).toString('hex')}`;
   const onError = (error: unknown, what: string) => options.log?.(`${what}: ${messageOf(error)}`);
   let bus: NatsBus;

@@ -4,7 +4,8 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { pem, startTlsServer } from '../support/certificates.ts';
 import { startTestServer } from '../support/nats-server.ts';
-import { runCommand } from './commands.ts';
+import { until } from '../support/until.ts';
+import { runCommand, startCommand } from './commands.ts';
 
 const test = suite('way in');
 
@@ -13,6 +14,8 @@ const USERS = `authorization {
     { user: mute, password: p, permissions: { publish: ["_INBOX.>"], subscribe: ["_INBOX.>"] } }
     { user: blind, password: p, permissions: { subscribe: { allow: [">"], deny: ["cw.cell.>"] } } }
     { user: deaf, password: p, permissions: { publish: [">"], subscribe: ["other"] } }
+    { user: ops, password: p, permissions: { publish: ["cw.api.*"], subscribe: ["_INBOX.ops.>", "cw.*.*.build.>"] } }
+    { user: all, password: p }
   ]
 }`;
 
@@ -36,6 +39,27 @@ test('way in - what the server forbids is told in one line, once, and ends the c
       assert.ok(ended.err.includes(forbidden), ended.err);
     }
   } finally {
+    await server.stop();
+  }
+});
+
+test('way in - where the server allows a user only inboxes of its own, a command is told their prefix', async () => {
+  const server = await startTestServer({ config: USERS });
+  const at = (user: string) => ['--nats', server.url.replace('//', `//${user}:p@`)];
+  const node = startCommand(['node', '--roles', 'placement,conductor', ...at('all')]);
+  try {
+    await until('the node is up', () => /plays/.test(node.out()));
+    const asking = ['explain', 'web', ...at('ops')];
+    const without = await runCommand(...asking);
+    assert.match(without.err, /^cellwright: the server does not allow this user to subscribe to '_INBOX\.[^\n]+\n$/);
+    const answered = await runCommand(...asking, '--inbox-prefix', '_INBOX.ops');
+    assert.is(answered.err, "cellwright: there is no instance 'web'\n");
+    const wrong = await runCommand('cell', 'list', '--inbox-prefix', 'a b');
+    assert.is(wrong.code, 2);
+    assert.match(wrong.err, /--inbox-prefix .*'a b' is invalid\. It must be tokens with dots between/);
+  } finally {
+    node.child.kill('SIGINT');
+    await node.ended;
     await server.stop();
   }
 });

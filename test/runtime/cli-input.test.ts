@@ -84,16 +84,21 @@ test('flags - the way into a server is said by files, as to the NATS CLI', async
     file,
     '--tlskey',
     file,
+    '--inbox-prefix',
+    '_INBOX.ops',
   );
   assert.equal(natsOf(flags as never), {
     servers: ['tls://there'],
     credentials: 'the words of a file',
     tls: { caFile: file, certFile: file, keyFile: file },
+    inboxPrefix: '_INBOX.ops',
   });
   assert.equal(natsOf((await parsed()) as never), { servers: ['nats://127.0.0.1:4222'] });
   assert.equal(natsIfNamed({}), {});
   assert.throws(() => natsIfNamed({ tlsca: file }), /--tlsca is for the server that --nats names/);
+  assert.throws(() => natsIfNamed({ inboxPrefix: 'mine' }), /--inbox-prefix is for the server that --nats names/);
   assert.match((await parsed('--creds', join(folder, 'none'))) as string, /--creds.*cannot be read/);
+  assert.match((await parsed('--inbox-prefix', 'a.>')) as string, /--inbox-prefix.*tokens with dots between/);
   for (const [given, field] of [['tlscert', 'tlskey'] as const, ['tlskey', 'tlscert'] as const]) {
     assert.throws(
       () => accessOf({ [given]: file }),
@@ -236,8 +241,9 @@ test('command line - the command that an audit or explain names is for the deplo
     'cellwright host fence c2/h1',
     'cellwright host fence c1/h7',
   ]);
-  const far = " --nats nats://a:4222,nats://b:4222 --creds 'my $& creds' --prefix east.x";
-  const flags = { servers: ['nats://me:secret@a:4222', 'nats://b:4222'], creds: 'my $& creds', prefix: 'east.x' };
+  const far = " --nats nats://a:4222,nats://b:4222 --creds 'my $& creds' --inbox-prefix _INBOX.ops --prefix east.x";
+  const servers = ['nats://me:secret@a:4222', 'nats://b:4222'];
+  const flags = { servers, creds: 'my $& creds', inboxPrefix: '_INBOX.ops', prefix: 'east.x' };
   assert.equal(named(flags), [`cellwright host fence c2/h1${far}`, `cellwright host fence c1/h7${far}`]);
   const told = 'it waits, or is fenced (`cellwright host fence c1/h7`); `cellwright why-not web-0 HOST` may tell';
   const words = deploymentWords({ servers: ['nats://a:4222'], prefix: 'east' });
