@@ -10,6 +10,7 @@ import type { Driver } from '../../runtime/drivers/driver.ts';
 import { type Node, startNode } from '../../runtime/node.ts';
 import type { NodeOptions } from '../../runtime/node-options.ts';
 import { connectPlacement } from '../../runtime/placement-client.ts';
+import { withResolvers } from '../../runtime/with-resolvers.ts';
 import { startTestServer } from '../support/nats-server.ts';
 import { until } from '../support/until.ts';
 import { type Running, runCommand, startCommand } from './commands.ts';
@@ -96,6 +97,8 @@ function driverOf({ cell, host }: { cell: string; host: string }): Driver {
 interface Guarded {
   /** The server's address, for a user. */
   at(user: string): string;
+  /** The flags by which a command is that user. */
+  reaching(user: string): readonly string[];
   start(user: string, roles: readonly string[], options?: Partial<NodeOptions>): Promise<Node>;
   connect(user: string): Promise<Connection>;
   /** A command that goes on until it is interrupted. */
@@ -107,14 +110,28 @@ interface Guarded {
   used(): ReadonlyMap<string, Permissions>;
 }
 
+interface Guarding {
+  /** Whether a test tries what is forbidden. Others fail at once when the server forbids anything, which it names. */
+  readonly tries?: boolean;
+  /** Default: all have the same. */
+  readonly inboxOf?: (user: string) => string;
+}
+
 async function guarded(
   users: ReadonlyMap<string, Permissions>,
   run: (guarded: Guarded) => Promise<void>,
-  inboxOf?: (user: string) => string,
+  { tries = false, inboxOf }: Guarding = {},
 ): Promise<void> {
   const log: string[] = [];
   const config = `trace: true\n${usersConfig(users)}`;
-  const server = await startTestServer({ config, log: (line) => log.push(line) });
+  const missing = withResolvers<never>();
+  const isViolation = (line: string) => /\[ERR\].* Violation - /.test(line) && !isOfClock(line);
+  const hear = (line: string) => {
+    log.push(line);
+    if (!tries && isViolation(line)) missing.reject(new Error(`the guide lacks a right: ${line}`));
+  };
+  const server = await startTestServer({ config, log: hear });
+  const isOver = new AbortController();
   const denied: string[] = [];
   /** As the guide says: it is learnt of servers before 2.10 by a right that is for owners. */
   const isOfClock = (line: string) =>
@@ -127,15 +144,17 @@ async function guarded(
   const ends: (() => Promise<unknown>)[] = [];
   const at = (user: string) => server.url.replace('//', `//${user}:p@`);
   const nats = (user: string) => ({ servers: at(user), ...(inboxOf ? { inboxPrefix: inboxOf(user) } : {}) });
+  const reaching = (user: string) => ['--nats', at(user), ...(inboxOf ? ['--inbox-prefix', inboxOf(user)] : [])];
   try {
-    await run({
+    const running = run({
       at,
+      reaching,
       denied,
       async start(user, roles, options) {
         const node = await startNode({
           roles,
           name: user,
-          nats: nats(user),
+          nats: { ...nats(user), signal: isOver.signal },
           driver: driverOf,
           logger: pino({ level: 'warn' }, { write }),
           leaseTtlMs: LONG_LEASE_MS,
@@ -144,6 +163,7 @@ async function guarded(
           ...options,
         });
         ends.push(() => node.stop());
+        isOver.signal.throwIfAborted();
         return node;
       },
       async connect(user) {
@@ -152,21 +172,25 @@ async function guarded(
         return client;
       },
       command(user, ...args) {
-        const command = startCommand([...args, '--nats', at(user)]);
+        const command = startCommand([...args, ...reaching(user)]);
         ends.push(() => {
           command.child.kill('SIGKILL');
           return command.ended;
         });
         return command;
       },
-      violations: () => log.filter((line) => /\[ERR\].* Violation - /.test(line) && !isOfClock(line)),
+      violations: () => log.filter(isViolation),
       used: () => usedIn(log),
     });
+    await Promise.race([running, missing.promise]);
   } finally {
+    isOver.abort();
     await Promise.all(ends.map((end) => end()));
     await server.stop();
   }
 }
+
+const trying = (...[users, run]: Parameters<typeof guarded>) => guarded(users, run, { tries: true });
 
 type Starting = Pick<Guarded, 'start'>;
 
@@ -332,9 +356,19 @@ test("permissions - where all that is kept is there already nobody has to make i
       await buildAndDelete(client, 'first');
       await first.stop();
       await buildAndDelete(client, 'second');
+      for (const [user, ...args] of [
+        ['client', 'fit', '--resources', 'VCPU=1'],
+        ['client', 'host', 'list'],
+        ['audit', 'audit', '--pause', '1'],
+      ] as [string, ...string[]][]) {
+        const { code, err } = await runCommand(...args, ...server.reaching(user));
+        assert.equal([code, err], [0, ''], args.join(' '));
+      }
+      const api = server.command('placement-api', 'placement-api', '--listen', '127.0.0.1:0');
+      await until('the Placement API listens', () => /listens at \S+/.test(api.out()));
       assert.equal([server.violations(), server.denied], [[], []]);
     },
-    inboxOf,
+    { inboxOf },
   );
 });
 
@@ -393,7 +427,7 @@ const UNHEARD: Readonly<Record<string, readonly string[]>> = {
 };
 
 test("permissions - those of the guide let nobody do what is another's: not a client claim, nor a compute order elsewhere", () =>
-  guarded(usersOfGuide(), async ({ at }) => {
+  trying(usersOfGuide(), async ({ at }) => {
     for (const user of usersOfGuide().keys()) {
       const bus = await connectNats({ servers: at(user), name: user, onError() {} });
       const refused = new Set<string>();
@@ -416,7 +450,7 @@ test("permissions - those of the guide let nobody do what is another's: not a cl
   }));
 
 test('permissions - a node that comes before placement has begun ends at once, and says what it may not', () =>
-  guarded(usersOfGuide(), async ({ start, violations }) => {
+  trying(usersOfGuide(), async ({ start, violations }) => {
     for (const [user, role] of [
       ['conductor', 'conductor'],
       ['cell-c1', 'cell:c1'],
