@@ -6,6 +6,7 @@ import * as assert from 'uvu/assert';
 import type { InstanceGroup, RequestSpec } from '../../actors/messages/common.ts';
 import type { ProviderSpec } from '../../actors/messages/placement.ts';
 import type { Select } from '../../actors/messages/scheduler.ts';
+import { resourcesOf } from '../bench/load.ts';
 import { type Amounts, testGrowth } from '../support/growth.ts';
 import { inventoryOf, providerOf } from '../support/placement-desk.ts';
 import { scheduling } from '../support/scheduling.ts';
@@ -33,6 +34,8 @@ type Thing = keyof typeof things;
 
 const TOO_MUCH = 1_000_000;
 const A_HOST = 'p-h7';
+/** As many as the benchmark asks for. */
+const SIZES = 151;
 /** Hosts of a small cell. */
 const FEW = 10;
 
@@ -164,6 +167,35 @@ testGrowth(test, 'scheduling', {
       deliver();
     },
   },
+});
+
+test('growth - of many sizes a choice takes little more among the hosts of ten cells than among as many of one', () => {
+  const stepsAmong = (cells: number): number => {
+    const on = scheduling(
+      Array.from({ length: 1_000 }, (_, position) => {
+        const much = inventoryOf({ total: TOO_MUCH, max_unit: TOO_MUCH });
+        const inventories = { VCPU: much, MEMORY_MB: much };
+        const tree = [providerOf(`p-h${position}`, { name: `h${position}`, inventories })];
+        return { cell: `c${position % cells}`, host: `h${position}`, tree };
+      }),
+    );
+    const place = (from: number, to: number) => {
+      for (let n = from; n < to; n += 1) {
+        const { VCPU, MEMORY_MB } = resourcesOf(n, SIZES);
+        on.ask(`r${n}`, specOf({ resources: { VCPU, MEMORY_MB } }));
+        on.deliver();
+        for (let waits = 0; on.outcomeOf(`r${n}`).chosen.size === 0; waits += 1) {
+          assert.ok(waits < 10, on.outcomeOf(`r${n}`).reason ?? 'nothing is told');
+          on.outwait();
+          on.deliver();
+        }
+      }
+    };
+    place(0, 10 * SIZES);
+    return stepsOf(() => place(10 * SIZES, 11 * SIZES));
+  };
+  const [ofOne, ofTen] = [stepsAmong(1), stepsAmong(10)];
+  assert.ok(ofTen < 1.25 * ofOne, `${ofTen} steps, and ${ofOne} in one cell`);
 });
 
 test('growth - each turn of a loop is a step', () => {

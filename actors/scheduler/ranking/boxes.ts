@@ -100,10 +100,12 @@ export class Boxes {
     slots.push(slot);
     this.#boxes[slot] = box;
     let crowded: Box | null = null;
+    let isWithin = false;
     for (let one: Box | null = box; one !== null; one = one.whole) {
       one.count += 1;
       one.came += 1;
-      this.#stretch(one, slot);
+      // What is within the bounds of a box is within those of all that it is part of.
+      if (!isWithin) isWithin = !this.#stretch(one, slot);
       if (isCrowded(one)) crowded = one;
     }
     if (crowded !== null) this.#fillAnew(crowded);
@@ -128,15 +130,21 @@ export class Boxes {
       this.#fillAnew(emptied);
       if (emptied.whole !== null) this.#refit(emptied.whole);
     } else if (box.count === 0) this.#dissolve(box.whole as Box, box);
-    else this.#refit(box);
+    else this.#narrow(box, slots);
   }
 
   /** A host of these has other measures than it had. */
   move(slot: number): void {
     const box = this.#boxes[slot] as Box;
-    if (box === this.#boxFor(slot)) return this.#refit(box);
-    this.remove(slot);
-    this.add(slot);
+    if (box !== this.#boxFor(slot)) {
+      this.remove(slot);
+      this.add(slot);
+      return;
+    }
+    const { rows, bounds } = this.#measures;
+    const isWider = this.#stretch(box, slot);
+    const isNarrower = bounds.narrow(box.row, rows, box.slots as number[]);
+    if ((isWider || isNarrower) && box.whole !== null) this.#refit(box.whole);
   }
 
   /** The box where a host belongs; a new one, where it is not like those with which it stood or would stand. */
@@ -217,22 +225,26 @@ export class Boxes {
     this.#release(upper);
   }
 
-  /** Widens the bounds of a box so that a host is within them. */
-  #stretch({ row }: Box, slot: number): void {
+  /** Widens the bounds of a box so that a host is within them; answers whether it was not. */
+  #stretch({ row }: Box, slot: number): boolean {
     const { rows, bounds } = this.#measures;
     const { ties, commonTies } = this.#slots;
-    bounds.stretch(row, rows, slot, ties[slot] as number, commonTies[slot] as number);
+    return bounds.stretch(row, rows, slot, ties[slot] as number, commonTies[slot] as number);
   }
 
-  /** Finds the bounds of a box anew, and of those that it is part of. */
+  /** Narrows the bounds of a box from which a host has gone, and of those that it is part of. */
+  #narrow({ row, whole }: Box, slots: readonly number[]): void {
+    const { rows, bounds } = this.#measures;
+    const isNarrower = bounds.narrow(row, rows, slots);
+    const isOfOtherTies = bounds.narrowTies(row, this.#slots, slots);
+    if ((isNarrower || isOfOtherTies) && whole !== null) this.#refit(whole);
+  }
+
+  /** Finds the bounds of a box anew by those of its halves, and of those that it is part of. */
   #refit(box: Box): void {
-    let one: Box | null = box;
-    if (one.slots !== null) {
-      this.#measures.bounds.clear(one.row);
-      for (const slot of one.slots) this.#stretch(one, slot);
-      one = one.whole;
+    for (let one: Box | null = box; one !== null; one = one.whole) {
+      if (!this.#embrace(one, one.division as Division)) return;
     }
-    for (; one !== null; one = one.whole) if (!this.#embrace(one, one.division as Division)) return;
   }
 
   #embrace({ row }: Box, { lower, upper }: Division): boolean {

@@ -44,9 +44,9 @@ export interface PlaceOfUnmet {
 
 /**
  * From so many cells on, hosts of all cells stand together, too. Otherwise whoever looks for the best of all looks into some
- * boxes of each cell; with few cells that is less than to keep each host in two places.
+ * boxes of each cell: of two or three that takes about as much as to keep a host that has changed in two places.
  */
-const MANY_CELLS = 32;
+const MANY_CELLS = 8;
 
 export class FamilyHosts {
   /** Those that are refused whatever the amounts. */
