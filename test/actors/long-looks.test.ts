@@ -387,6 +387,66 @@ test('placement, long looks - of a tree that is another meanwhile the other ways
   assert.equal(hostsIn(answers.whole.get(1)).sort(), devices.sort());
 });
 
+test('placement, long looks - of a tree that is another in each slice no ways are gone through again', () => {
+  const COUNT = 20;
+  const devices = Array.from({ length: COUNT }, (_, n) =>
+    providerOf(`d${n}`, { parent: 'h0', inventories: { PGPU: inventoryOf({ total: 10 }) } }),
+  );
+  const shard = shardWith([host(0), ...devices]);
+  const groups = ['_1', '_2', '_3'].map((suffix) => candidateGroup({ suffix, resources: { PGPU: 1 } }));
+  const answers = new Answers();
+  const { values } = Object;
+  let mostRead = 0;
+  let slices = 0;
+  answers.ask(shard, candidates(1, { groups, groupPolicy: 'none' }));
+  try {
+    for (; !answers.whole.has(1); slices += 1) {
+      const id = `d${slices % COUNT}`;
+      shard.tell({ type: 'aggregates-put', ask: 9, id, aggregates: [`a${slices}`], counted: true }, 'other');
+      let read = 0;
+      Object.values = (of: object) => {
+        read += 1;
+        return values(of);
+      };
+      answers.slice(shard);
+      Object.values = values;
+      mostRead = Math.max(mostRead, read);
+    }
+  } finally {
+    Object.values = values;
+  }
+  const { requests } = answers.whole.get(1) as Candidates;
+  assert.is(new Set(requests.map(({ mappings }) => JSON.stringify(mappings))).size, COUNT ** 3);
+  assert.is(requests.length, COUNT ** 3);
+  assert.ok(mostRead < 1_000, `${mostRead} ways were gone through in one turn`);
+});
+
+test('placement, long looks - of a tree that loses and gets what serves in each slice all ways of what stays are found', () => {
+  const COUNT = 16;
+  const gpu = (n: number) => providerOf(`d${n}`, { parent: 'h0', inventories: { PGPU: inventoryOf({ total: 10 }) } });
+  const shard = shardWith([host(0), ...Array.from({ length: COUNT }, (_, n) => gpu(n))]);
+  const random = seededRandom('loses and gets');
+  const groups = ['_1', '_2', '_3'].map((suffix) => candidateGroup({ suffix, resources: { PGPU: 1 } }));
+  const answers = new Answers();
+  answers.ask(shard, candidates(1, { groups, groupPolicy: 'none' }));
+  for (let slices = 0; !answers.whole.has(1); slices += 1) {
+    assert.ok(slices < 1_000);
+    // Those of even numbers stay as they are.
+    const id = `d${2 * random.integer(0, COUNT / 2 - 1) + 1}`;
+    const inventories = random.chance(0.5) ? {} : { PGPU: inventoryOf({ total: random.integer(1, 10) }) };
+    const change = { type: 'inventories-put', ask: 9, id, how: 'all', inventories, removed: [], allReserved: true };
+    shard.tell(change as PlacementApiMessage, 'other');
+    answers.slice(shard);
+  }
+  const { requests } = answers.whole.get(1) as Candidates;
+  const found = requests.map(({ mappings }) => Object.values(mappings).join());
+  assert.is(new Set(found).size, found.length);
+  const even = Array.from({ length: COUNT / 2 }, (_, n) => `d${2 * n}`);
+  for (const one of even) {
+    for (const other of even) for (const third of even) assert.ok(found.includes([one, other, third].join()));
+  }
+});
+
 test('placement, long looks - whatever changes meanwhile, all that stays is found, with what is told of it', () => {
   for (let seed = 1; seed <= 8; seed += 1) {
     const random = seededRandom(seed);

@@ -10,7 +10,7 @@ import { type Looking, paceOfLook } from '../looking.ts';
 import { noTrait } from '../refusals.ts';
 import { type Landscape, landscapeOf } from './foreign.ts';
 import { type Sharers, sharersOf, slotsOf } from './options.ts';
-import { type Budget, type Candidate, search } from './search.ts';
+import { type Budget, type Candidate, type Course, newCourse, search } from './search.ts';
 import { type CandidateSummary, type Summaries, summariesOf } from './summaries.ts';
 
 /** The most choices that one question may try, some tenths of a second. */
@@ -42,6 +42,8 @@ interface Found {
   readonly summaries: Summaries;
   /** The providers that went meanwhile: how many ways had been found then. */
   readonly gone: Map<string, number>;
+  /** How often one went. */
+  goings: number;
   /** The roots of trees to which others came that may not have been come to, and are not looked at again yet. */
   readonly grown: Set<string>;
 }
@@ -60,6 +62,9 @@ interface Going {
   readonly seen: readonly Provider[];
   readonly hasChoice: boolean;
   readonly search: Generator<Candidate | null>;
+  readonly course: Course;
+  /** How often a provider had gone when it began: with one that comes again all is tried again. */
+  readonly goings: number;
   /** In which slice it was seen last that nothing of it is another by now. */
   slice: number;
 }
@@ -71,11 +76,12 @@ interface Going {
 export function lookForCandidates(state: PlacementState, request: Asked): Looking {
   const landscape = landscapeOf(state, request.foreign);
   const summaries = summariesOf(landscape, request.nested);
-  const found: Found = { ways: [], serving: [], rounds: [], summaries, gone: new Map(), grown: new Set() };
+  const found: Found = { ways: [], serving: [], rounds: [], summaries, gone: new Map(), goings: 0, grown: new Set() };
   return {
     steps: stepsOf(landscape, request, found),
     gone(id) {
       found.gone.set(id, found.ways.length);
+      found.goings += 1;
       found.summaries.forget(id);
     },
     grown: (root) => void found.grown.add(root),
@@ -182,7 +188,7 @@ function* collect(landscape: Landscape, request: CandidatesRequest, found: Found
     return key + goings.sort().join('');
   };
 
-  function begin(root: string, tree: readonly Provider[]): Going | null {
+  function begin(root: string, tree: readonly Provider[], before: Going | null = null): Going | null {
     const { sharers, treesAsked } = bearings;
     const [top] = tree;
     if (top === undefined || treesAsked === null || !rootServes(top, request)) return null;
@@ -192,17 +198,26 @@ function* collect(landscape: Landscape, request: CandidatesRequest, found: Found
     // Where nothing can be chosen there is one way at most, and the search need not be kept.
     const hasChoice = slots.some(({ options }) => options.length > 1);
     const seen = shared.length === 0 ? tree : [...tree, ...shared];
-    return { root, seen, hasChoice, search: search(slots, request, providers, budget), slice };
+    const { goings } = found;
+    const course = newCourse();
+    const goesOn = before !== null && before.goings === goings ? before.course : null;
+    return {
+      ...{ root, seen, hasChoice, course, goings, slice },
+      search: search(slots, request, providers, budget, course, goesOn),
+    };
   }
 
-  /** The same, or begun anew where anything is other than it was: what it was before does not go with what others are now. */
+  /**
+   * The same, or another that goes on for it where anything is other than it was: what it was before does not go with what
+   * others are now.
+   */
   function* standingNow(going: Going): Generator<void, Going | null> {
     let now: Going | null = going;
     while (now !== null && now.slice !== slice) {
       if (now.seen.every((one) => providers.get(one.spec.id) === one)) now.slice = slice;
       else {
         if (known === null) yield* learnKnown();
-        now = begin(now.root, landscape.tree(now.root));
+        now = begin(now.root, landscape.tree(now.root), now);
       }
     }
     return now;

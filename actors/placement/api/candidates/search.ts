@@ -28,15 +28,36 @@ export interface Budget {
   steps: number;
 }
 
-/** The ways to fill the slots, each once; null: others may be served before it goes on. */
+/** How far a search has come: which option of each slot it is at, as far as one is chosen. */
+export interface Course {
+  order: readonly Slot[];
+  at: readonly number[];
+}
+
+export const newCourse = (): Course => ({ order: [], at: [] });
+
+/**
+ * The ways to fill the slots, each once; null: others may be served before it goes on.
+ * @param course Where it notes how far it has come.
+ * @param before How far one has come that it goes on for, if it can: something of the tree was another then.
+ */
 export function* search(
   slots: readonly Slot[],
   request: CandidatesRequest,
   providers: ById,
   budget: Budget,
+  course: Course,
+  before: Course | null,
 ): Generator<Candidate | null> {
   // The choice with the fewest options first: a dead end shows soonest there.
   const order = [...slots].sort((one, other) => one.options.length - other.options.length);
+  const begins = before === null ? [] : beginsAfter(before, order);
+  const at: number[] = [];
+  const note = (chosenOf: number) => {
+    course.order = order;
+    course.at = at.slice(0, chosenOf);
+  };
+  note(0);
   const isolate = request.groupPolicy === 'isolate';
   if (!canHoldTogether(order)) return;
   if (isolate && !canBeIsolated(order.filter(({ group }) => group.suffix !== ''))) return;
@@ -45,31 +66,71 @@ export function* search(
   const tops = new SubtreeTops(order, request, providers);
   let inVain = 0;
 
-  function* fill(position: number): Generator<Candidate | null> {
+  function* fill(position: number, isBegin: boolean): Generator<Candidate | null> {
     const slot = order[position];
     if (slot === undefined) {
       if (!holds(order, chosen, request, providers)) return;
       inVain = 0;
+      note(position);
       yield candidateOf(order, chosen, taken);
       return;
     }
-    for (const provider of slot.options) {
+    const begin = isBegin ? (begins[position] ?? 0) : 0;
+    for (let option = begin; option < slot.options.length; option += 1) {
+      const provider = slot.options[option] as Provider;
+      at[position] = option;
       budget.steps -= 1;
       inVain += 1;
-      if (budget.steps % CHOICES_IN_STEP === 0) yield null;
+      if (budget.steps % CHOICES_IN_STEP === 0) {
+        note(position + 1);
+        yield null;
+      }
       if (budget.steps < 0 || inVain > MAX_IN_VAIN) return;
       if (isolate && slot.group.suffix !== '' && isServing(order, chosen, position, provider)) continue;
       if (!take(taken, provider, slot.resources)) continue;
       if (tops.choose(slot, provider)) {
         chosen.push(provider);
-        yield* fill(position + 1);
+        yield* fill(position + 1, isBegin && option === begin);
         chosen.pop();
       }
       tops.undo(slot);
       adjustAll(taken.get(provider) as Map<string, number>, slot.resources, -1);
     }
   }
-  yield* fill(0);
+  yield* fill(0, true);
+}
+
+/**
+ * With which option of each slot a search begins that goes on for another: those before it that are options yet have been
+ * tried. None, and so all are tried again, where the slots, or the options that both have, are in another order.
+ */
+function beginsAfter({ order: before, at }: Course, now: readonly Slot[]): readonly number[] {
+  if (before.length !== now.length) return [];
+  const begins: number[] = [];
+  let isOnCourse = true;
+  for (const [position, slot] of now.entries()) {
+    const other = before[position] as Slot;
+    if (!isSameChoice(slot, other)) return [];
+    const places = new Map(slot.options.map(({ spec }, place) => [spec.id, place]));
+    const common = other.options.map(({ spec }) => places.get(spec.id));
+    let last = -1;
+    for (const place of common) {
+      if (place === undefined) continue;
+      if (place < last) return [];
+      last = place;
+    }
+    const option = at[position];
+    if (!isOnCourse || option === undefined) continue;
+    const next = common.findIndex((place, one) => one >= option && place !== undefined);
+    begins.push(next < 0 ? slot.options.length : (common[next] as number));
+    isOnCourse = next === option;
+  }
+  return begins;
+}
+
+function isSameChoice(one: Slot, other: Slot): boolean {
+  const classesOf = ({ resources }: Slot) => Object.keys(resources).join();
+  return one.group === other.group && classesOf(one) === classesOf(other);
 }
 
 /** Whether a provider serves a named group already. */
