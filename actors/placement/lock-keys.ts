@@ -59,16 +59,19 @@ export function keysOfConsumers(state: PlacementState, changes: readonly Consume
 type Membership = Pick<ConsumerRecord, 'consumer' | 'group'> & { readonly allocations: readonly unknown[] };
 
 /**
- * The groups that must be kept and of which members hold something here, or shall. Where a member goes is not counted
- * until the change is made: meanwhile nobody else may join, or go elsewhere.
+ * The groups that must be kept and of which members hold something here, or shall; of others, those that somebody comes to.
+ * Where a member goes is not counted until the change is made, nor with which rule a group begins: meanwhile nobody else may
+ * join, or go elsewhere.
  */
 function groupKeysOf({ consumers }: PlacementState, changes: readonly Membership[]): string[] {
   const keys: string[] = [];
   for (const change of changes) {
     const known = consumers.holding.get(change.consumer);
     const { group } = identityOf(known, change);
-    if (group === undefined || hardRuleOf(group) === null) continue;
-    if (change.allocations.length > 0 || (known?.held.length ?? 0) > 0) keys.push(groupKey(group.id));
+    if (group === undefined) continue;
+    const isMember = known !== undefined && known.held.length > 0;
+    if (hardRuleOf(group) === null && isMember) continue;
+    if (change.allocations.length > 0 || isMember) keys.push(groupKey(group.id));
   }
   return keys;
 }
@@ -261,9 +264,7 @@ function needsOf(
     case 'claim': {
       const { consumer, allocations, spec } = message;
       const free = [consumerKey(consumer)];
-      if (spec.instanceGroup !== undefined && hardRuleOf(spec.instanceGroup) !== null) {
-        free.push(groupKey(spec.instanceGroup.id));
-      }
+      if (spec.instanceGroup !== undefined) free.push(groupKey(spec.instanceGroup.id));
       return { free, open: allocations.map(({ provider }) => providerKey(provider)) };
     }
     case 'group-leave':

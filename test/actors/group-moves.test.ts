@@ -89,6 +89,25 @@ test('group moves - while a member is on its way, a claim of its group waits, an
   on.check();
 });
 
+test('group moves - while one is on its way by whom a group begins, none comes there with another rule', () => {
+  const rules = ['affinity', 'anti-affinity', 'soft-affinity', 'soft-anti-affinity'] as const;
+  for (const policy of rules) {
+    for (const other of rules.filter((one) => one !== policy)) {
+      const on = scene();
+      const group = { id: 'p/g', policy };
+      assert.is(claim(on, 'a', hostOf(0), group), 'granted');
+      deskOf(on, 0).tell({ type: 'release', consumer: 'a', attempt: 1, deleted: false } as never);
+      on.say(0, beside('one', [holding('a', hostOf(0))]));
+      untilHeld(on);
+      assert.is(claim(on, 'b', SECOND, { id: 'p/g', policy: other }), null, `${policy} ${other}`);
+      on.deliver();
+      assert.equal(codes(on), ['ok']);
+      assert.is(claim(on, 'b', SECOND, { id: 'p/g', policy: other }), 'group-policy-conflict');
+      on.check();
+    }
+  }
+});
+
 test('group moves - a move that is off keeps nobody away', () => {
   const on = scene();
   assert.is(claim(on, 'a', hostOf(0), APART), 'granted');
