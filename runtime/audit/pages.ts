@@ -1,5 +1,7 @@
 // Reading what an owner lists, page by page, to the end.
 
+import { pageThatFits } from '../gateway/page-size.ts';
+
 /** A cell's views tell every attempt and its reason: so many fit into one body, whatever they say. */
 export const VIEWS_PER_PAGE = 200;
 /** The conductor's views are short, and there may be very many of them. */
@@ -14,10 +16,8 @@ export async function allPages<Item>(
   const all: Item[] = [];
   let after: string | null = null;
   do {
-    const [items, next]: readonly [readonly Item[], string | null] = await ask({
-      limit,
-      ...(after === null ? {} : { after }),
-    });
+    const from: { after?: string } = after === null ? {} : { after };
+    const [items, next] = await pageThatFits(limit, (rows) => ask({ limit: rows, ...from }));
     for (const item of items) all.push(item);
     after = next;
   } while (after !== null);

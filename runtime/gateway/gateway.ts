@@ -23,6 +23,7 @@ import { Copies } from './copies.ts';
 import { explainingOf } from './explaining.ts';
 import { lookingOf, notFound, ofCell, SILENT_CELL_MS } from './looking.ts';
 import { pacingOf, unpaced } from './pacing.ts';
+import { asManyAsFit } from './page-size.ts';
 import { placingOf } from './placing.ts';
 import { questioningOf } from './questioning.ts';
 import {
@@ -227,7 +228,7 @@ export function gatewayOf(options: GatewayOptions): Gateway {
         if (inLine !== null) await inLine;
       }
       const body = await verbs[verb](request as never, traceparent);
-      bus.publish(reply, json ? encodeJson(body) : encode(body));
+      bus.publish(reply, asManyAsFit(body, json ? encodeJson : encode, bus.maxPayloadBytes));
       return 'answered';
     } catch (error) {
       const fault = error instanceof CellwrightError ? error : new CellwrightError('internal', messageOf(error));

@@ -13,6 +13,7 @@ import { CellwrightError, TimeoutError } from '../errors.ts';
 import { hasTriedAll, withAdviceOnBuild } from './advice-on-builds.ts';
 import type { Asking } from './asking.ts';
 import { likeInstances } from './like-instances.ts';
+import { pageThatFits } from './page-size.ts';
 import { type HostsRequest, type InstanceRequest, type ListRequest, requestOf } from './requests.ts';
 import { decisionIn } from './stored-decisions.ts';
 
@@ -102,13 +103,16 @@ export function lookingOf({ asking, conductorShards }: LookingOptions): Looking 
   }
 
   async function list({ cell, after, limit = DEFAULT_LIMIT }: ListRequest): Promise<ListAnswer> {
-    const question = { type: 'list' as const, limit, ...(after === undefined ? {} : { after }) };
+    const listedBy = (to: string, waitMs?: number) =>
+      pageThatFits(limit, (rows) =>
+        asking.ask(to, { type: 'list', limit: rows, ...present({ after }) }, 'listed', waitMs),
+      );
     if (cell !== undefined) {
-      const { instances, next } = await ofCell(asking.ask(cellAddress(cell), question, 'listed', SILENT_CELL_MS));
+      const { instances, next } = await ofCell(listedBy(cellAddress(cell), SILENT_CELL_MS));
       return { instances, next };
     }
     const shards = Array.from({ length: conductorShards }, (_, shard) => conductorAddress(shard));
-    const answers = await Promise.allSettled(shards.map((shard) => asking.ask(shard, question, 'listed')));
+    const answers = await Promise.allSettled(shards.map((shard) => listedBy(shard)));
     const silent = silentOf(shards, answers);
     const failed = answers.find(
       (one) => one.status === 'rejected' && (silent.length === shards.length || !isSilence(one.reason)),
@@ -149,8 +153,10 @@ export function lookingOf({ asking, conductorShards }: LookingOptions): Looking 
   }
 
   async function hosts({ cell, limit = DEFAULT_LIMIT, after, host }: HostsRequest): Promise<HostsAnswer> {
-    const question = { type: 'list-hosts' as const, limit, ...present({ after, host }) };
-    const answer = await ofCell(asking.ask(cellAddress(cell), question, 'hosts', SILENT_CELL_MS));
+    const asked = (rows: number) => ({ type: 'list-hosts' as const, limit: rows, ...present({ after, host }) });
+    const answer = await ofCell(
+      pageThatFits(limit, (rows) => asking.ask(cellAddress(cell), asked(rows), 'hosts', SILENT_CELL_MS)),
+    );
     return { hosts: answer.hosts, next: answer.next };
   }
 

@@ -6,6 +6,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { encode, isJson } from '../../runtime/codec.ts';
 import type { CellwrightError } from '../../runtime/errors.ts';
+import type { ListAnswer } from '../../runtime/gateway/looking.ts';
 import { failureOf } from '../support/until.ts';
 import { apiOf, eventually, inMemory, overNats, type System, type SystemOptions, type WithSystem } from './system.ts';
 
@@ -305,6 +306,35 @@ function contract(name: string, withSystem: WithSystem): void {
       assert.is((await client.ended('heard')).state, 'active');
       assert.is((await refusal(() => client.show('mute'))).code, 'not-found');
     },
+  );
+
+  on(
+    'where the server takes small messages, a page has as many rows as fit into one, and the next goes on from there',
+    async (system) => {
+      const { client } = system;
+      const { instances } = await client.build({
+        id: 'long',
+        count: 250,
+        resources: { VCPU: 1 },
+        wait: { forMs: 60_000 },
+      });
+      for (const ask of [
+        async (after: object) => client.list({ limit: 1_000, ...after }),
+        async (after: object) =>
+          (await apiOf(system).ask('list', { limit: 1_000, ...after })).body as never as ListAnswer,
+      ]) {
+        const seen: string[] = [];
+        let pages = 0;
+        for (let after: object | null = {}; after !== null; pages += 1) {
+          const { instances: told, next }: ListAnswer = await ask(after);
+          seen.push(...told.map(({ instance }) => instance));
+          after = next === null ? null : { after: next };
+        }
+        assert.equal(seen, [...instances].sort());
+        assert.ok(pages > 1 && pages < 30, `${pages} pages`);
+      }
+    },
+    { maxPayloadBytes: 16 * 1024 },
   );
 
   test.run();

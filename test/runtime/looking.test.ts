@@ -5,7 +5,7 @@ import * as assert from 'uvu/assert';
 import type { InstanceView } from '../../actors/messages/gateway.ts';
 import { page } from '../../actors/page.ts';
 import { conductorOf } from '../../actors/routing.ts';
-import { type CellwrightError, TimeoutError } from '../../runtime/errors.ts';
+import { CellwrightError, TimeoutError } from '../../runtime/errors.ts';
 import type { Asking } from '../../runtime/gateway/asking.ts';
 import { explainingOf } from '../../runtime/gateway/explaining.ts';
 import { likeInstances, withLikeInstances } from '../../runtime/gateway/like-instances.ts';
@@ -50,6 +50,40 @@ test('listing - pages of several shards fit a message, however much their instan
     seen,
     views.map(({ instance }) => instance),
   );
+});
+
+test('listing - where a page does not fit into a message of the server, fewer are asked for, and nobody is left out', async () => {
+  const names = Array.from({ length: 90 }, (_, at) => `i-${String(at).padStart(2, '0')}`);
+  const limits: number[] = [];
+  const ask = async (_: string, { type, after, limit }: { type: string; after?: string; limit: number }) => {
+    limits.push(limit);
+    if (limit > 20) throw new CellwrightError('answer-too-large', 'a message is over the limit', { field: 'limit' });
+    const [told, next] = page(new Map(names.map((one) => [one, one])), after, limit, (one) => one);
+    if (type === 'list-hosts') return { type: 'hosts', hosts: told.map((host) => ({ host, state: 'up' })), next };
+    return {
+      type: 'listed',
+      instances: told.map((one) => ({ instance: one, request: one, state: 'requested' })),
+      next,
+    };
+  };
+  const asking: Pick<Asking, 'ask'> = { ask: ask as never };
+  const { list, hosts } = lookingOf({ asking: asking as Asking, conductorShards: 2 });
+  const everyPage = async <Page extends { next: string | null }>(next: (from: { after?: string }) => Promise<Page>) => {
+    const pages = [await next({})];
+    for (let at = pages[0]?.next ?? null; at !== null; at = pages.at(-1)?.next ?? null)
+      pages.push(await next({ after: at }));
+    return pages;
+  };
+  const all = await everyPage((from) => hosts({ cell: 'c1', ...from }));
+  assert.equal(
+    all.flatMap((one) => one.hosts.map(({ host }) => host)),
+    names,
+  );
+  assert.equal(limits.slice(0, 3), [100, 25, 7]);
+  const listed = (await everyPage((from) => list(from))).flatMap(({ instances }) => instances);
+  assert.equal([...new Set(listed.map(({ instance }) => instance))], names);
+  const ofCell = await everyPage((from) => list({ cell: 'c1', ...from }));
+  assert.is(ofCell.flatMap(({ instances }) => instances).length, 90);
 });
 
 test('looking - what is being deleted is not shown as active because its cell has not heard of that yet', async () => {
