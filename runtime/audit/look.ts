@@ -37,6 +37,8 @@ export interface Look {
   /** When it was begun, ms since the epoch. */
   readonly at: number;
   readonly placement: PlacementLook | null;
+  /** The placement shards that do not answer, where others do: by their addresses. */
+  readonly silentPlacement?: readonly string[];
   readonly cells: ReadonlyMap<string, CellLook | null>;
   /** All instances as the super conductor knows them. */
   readonly conducted: ReadonlyMap<string, InstanceView> | null;
@@ -66,13 +68,13 @@ export const placeOf = (cell: string, host: string): string => `${cell}/${host}`
 export async function lookAround(options: LookOptions): Promise<Look> {
   const { asking, client, clock, placementShards = 1 } = options;
   const at = clock.now();
-  const placement = await unlessSilent(placementLook(asking, everyPlacement(placementShards)));
+  const { placement, silentPlacement } = await placementLook(asking, everyPlacement(placementShards));
   const { conducted, silentConductors } = (await unlessSilent(conductedBy(client))) ?? NOBODY_TOLD;
   const names = new Set(options.cells);
   for (const { cell } of conducted?.values() ?? []) if (cell !== undefined) names.add(cell);
   const cells = new Map<string, CellLook | null>();
   await Promise.all([...names].map(async (cell) => cells.set(cell, await unlessSilent(cellLook(asking, cell)))));
-  return { at, placement, conducted, silentConductors, cells, driven: await drivenOn(asking, cells) };
+  return { at, placement, silentPlacement, conducted, silentConductors, cells, driven: await drivenOn(asking, cells) };
 }
 
 /** Null when nobody answers, or the one who does cannot: that is for a look to note and not for it to fail of. */
@@ -86,14 +88,21 @@ async function unlessSilent<Seen>(work: Promise<Seen>): Promise<Seen | null> {
 }
 
 /** All shards or none: of what one of them would not tell, nothing could be said of the others either. */
-async function placementLook(asking: Asking, shards: readonly Address[]): Promise<PlacementLook> {
-  const looks = await Promise.all(shards.map((shard) => shardLook(asking, shard)));
-  return {
+async function placementLook(
+  asking: Asking,
+  shards: readonly Address[],
+): Promise<Required<Pick<Look, 'placement' | 'silentPlacement'>>> {
+  const told = await Promise.all(shards.map((shard) => unlessSilent(shardLook(asking, shard))));
+  const looks = told.filter((look) => look !== null);
+  const silent = shards.filter((_, at) => told[at] === null);
+  if (silent.length > 0) return { placement: null, silentPlacement: looks.length === 0 ? [] : silent };
+  const placement = {
     providers: looks.flatMap(({ providers }) => providers),
     consumers: mergedConsumers(looks.flatMap(({ consumers }) => consumers)),
     inDoubt: looks.flatMap(({ inDoubt = [] }) => inDoubt),
     steady: new Set(looks.flatMap(({ steady }) => [...steady])),
   };
+  return { placement, silentPlacement: [] };
 }
 
 async function shardLook(asking: Asking, shard: Address): Promise<PlacementLook> {

@@ -6,12 +6,11 @@ import { hostProvidersOf, isThere, type Look, placeOf } from './look.ts';
 /** Nothing when everything was seen. */
 export function unknownIn(look: Look): string[] {
   const unknown: string[] = [];
-  if (look.placement === null) unknown.push('placement does not answer: what is held is not known');
+  if (look.placement === null)
+    unknown.push(`${silentWords(look.silentPlacement, 'placement')}: what is held is not known`);
   if (look.conducted === null) {
-    const shards = (look.silentConductors ?? []).map((shard) => `'${shard}'`);
-    const who =
-      shards.length === 0 ? 'the super conductor does' : `${shards.join(', ')} ${shards.length === 1 ? 'does' : 'do'}`;
-    unknown.push(`${who} not answer: which requests there are is not known`);
+    const who = silentWords(look.silentConductors, 'the super conductor');
+    unknown.push(`${who}: which requests there are is not known`);
   }
   for (const [cell, seen] of look.cells) {
     if (seen === null) unknown.push(`cell '${cell}' does not answer: its instances and hosts are not known`);
@@ -27,6 +26,12 @@ export function unknownIn(look: Look): string[] {
     }
   }
   return [...unknown, ...unownedProviders(look)];
+}
+
+/** `'placement/1' does not answer`; where no shard is known to be silent alone, by what all are called. */
+function silentWords(shards: readonly string[] = [], all: string): string {
+  const who = shards.length === 0 ? all : shards.map((shard) => `'${shard}'`).join(', ');
+  return `${who} ${shards.length > 1 ? 'do' : 'does'} not answer`;
 }
 
 export const fenceCommand = (cell: string, host: string): string => `cellwright host fence ${cell}/${host}`;

@@ -119,6 +119,26 @@ test('audit - a shard of the super conductor that is silent is named, and the ot
   assert.equal(unknown, ["'conductor/1' does not answer: which requests there are is not known"]);
 });
 
+for (const [silent, who] of [
+  [['placement/1'], "'placement/1' does"],
+  [['placement/0', 'placement/2'], "'placement/0', 'placement/2' do"],
+  [['placement/0', 'placement/1', 'placement/2'], 'placement does'],
+] as const) {
+  test(`audit - of placement it is told which shards are silent: ${silent.length} of three`, async () => {
+    const asking = {
+      async ask(to: string) {
+        if (silent.some((one) => one === to)) throw new TimeoutError(`'${to}'`, 8_000);
+        return { providers: [], consumers: [], epoch: 1, next: null };
+      },
+    };
+    const client = { list: async () => ({ instances: [], next: null }) };
+    const options = { asking, client, clock: virtualClock(), cells: [], placementShards: 3 };
+    const look = await lookAround(options as unknown as LookOptions);
+    assert.is(look.placement, null);
+    assert.equal(compare(look, 1).unknown, [`${who} not answer: what is held is not known`]);
+  });
+}
+
 test('audit - of a cell all pages are read, and the computes of the hosts that are there are asked, but for those that are not', async () => {
   const hosts = ['h1', 'h2', 'h3', 'h4'].map((host) => ({ host, provider: `p-${host}`, state: 'up' }));
   Object.assign(hosts[2] as object, { state: 'down' });
