@@ -1,11 +1,12 @@
 // By which keys the parts of undecided changes lock what they are about, and which of them keep a message waiting.
 
+import type { InstanceGroup } from '../messages/common.ts';
 import type { GroupHomeMessage } from '../messages/group-homes.ts';
 import type { PlacementMessage, PutTree } from '../messages/placement.ts';
 import type { PlacementApiMessage } from '../messages/placement-api.ts';
 import type { PartContent, TransactionMessage, TransactionMessageOf } from '../messages/transactions.ts';
 import { heldBy, identityOf, ownerOf } from './consumers.ts';
-import { hardRuleOf } from './groups.ts';
+import { isSoft } from './groups.ts';
 import type { Keys } from './locks.ts';
 import type { ConsumerRecord } from './records.ts';
 import type { PlacementState } from './state.ts';
@@ -17,6 +18,9 @@ const traitKey = (name: string): string => `trait ${name}`;
 const idKey = (id: string): string => `id ${id}`;
 const nameKey = (name: string): string => `name ${name}`;
 const groupKey = (id: string): string => `group ${id}`;
+/** Locked by those that let somebody come to a group whose rule is a wish. */
+const wishKey = (policy: string, id: string): string => `${policy} ${id}`;
+const WISHES: readonly InstanceGroup['policy'][] = ['soft-affinity', 'soft-anti-affinity'];
 /** Locked by those that change what is held of a class: it keeps its name meanwhile. */
 const heldKey = (resourceClass: string): string => `held ${resourceClass}`;
 /** Locked by those that put something below a provider. */
@@ -51,7 +55,7 @@ export function keysOfConsumers(state: PlacementState, changes: readonly Consume
     shared.add(usageTopic(ownerOf(before).project));
   }
   return {
-    alone: [...changes.map(({ consumer }) => consumerKey(consumer)), ...groupKeysOf(state, changes)],
+    alone: [...changes.map(({ consumer }) => consumerKey(consumer)), ...groupsOf(state, changes).map(lockOfGroup)],
     shared: [...shared],
   };
 }
@@ -61,19 +65,29 @@ type Membership = Pick<ConsumerRecord, 'consumer' | 'group'> & { readonly alloca
 /**
  * The groups that must be kept and of which members hold something here, or shall; of others, those that somebody comes to.
  * Where a member goes is not counted until the change is made, nor with which rule a group begins: meanwhile nobody else may
- * join, or go elsewhere.
+ * join, or go elsewhere, but to a group whose rule is a wish with that same rule.
  */
-function groupKeysOf({ consumers }: PlacementState, changes: readonly Membership[]): string[] {
-  const keys: string[] = [];
+function groupsOf({ consumers }: PlacementState, changes: readonly Membership[]): InstanceGroup[] {
+  const groups: InstanceGroup[] = [];
   for (const change of changes) {
     const known = consumers.holding.get(change.consumer);
     const { group } = identityOf(known, change);
     if (group === undefined) continue;
     const isMember = known !== undefined && known.held.length > 0;
-    if (hardRuleOf(group) === null && isMember) continue;
-    if (change.allocations.length > 0 || isMember) keys.push(groupKey(group.id));
+    if (isSoft(group) && isMember) continue;
+    if (change.allocations.length > 0 || isMember) groups.push(group);
   }
-  return keys;
+  return groups;
+}
+
+/** What those lock who are counted in a group, or come to it. */
+function lockOfGroup(group: InstanceGroup): string {
+  return isSoft(group) ? wishKey(group.policy, group.id) : groupKey(group.id);
+}
+
+/** What must be free for them. */
+function freeForGroup({ id, policy }: InstanceGroup): string[] {
+  return [groupKey(id), ...WISHES.filter((one) => one !== policy).map((one) => wishKey(one, id))];
 }
 
 /** The ids that no provider may have. */
@@ -215,7 +229,7 @@ function needsOf(
       return {
         free: [
           ...message.consumers.map(({ consumer }) => consumerKey(consumer)),
-          ...groupKeysOf(state, message.consumers),
+          ...groupsOf(state, message.consumers).flatMap(freeForGroup),
         ],
         open: message.consumers.flatMap(({ allocations }) => allocations.map(({ provider }) => providerKey(provider))),
       };
@@ -224,7 +238,11 @@ function needsOf(
     case 'reshape': {
       const named = message.inventories.map(({ provider }) => providerKey(provider));
       const ofConsumers = message.consumers.map(({ consumer }) => consumerKey(consumer));
-      return { free: [...ofConsumers, ...groupKeysOf(state, message.consumers)], settled: named, open: named };
+      return {
+        free: [...ofConsumers, ...groupsOf(state, message.consumers).flatMap(freeForGroup)],
+        settled: named,
+        open: named,
+      };
     }
     case 'consumer-show':
       return { settled: [consumerKey(message.consumer)] };
@@ -264,7 +282,7 @@ function needsOf(
     case 'claim': {
       const { consumer, allocations, spec } = message;
       const free = [consumerKey(consumer)];
-      if (spec.instanceGroup !== undefined) free.push(groupKey(spec.instanceGroup.id));
+      if (spec.instanceGroup !== undefined) free.push(...freeForGroup(spec.instanceGroup));
       return { free, open: allocations.map(({ provider }) => providerKey(provider)) };
     }
     case 'group-leave':
@@ -278,7 +296,7 @@ function needsOf(
       const ids = message.consumers.map(({ consumer }) => consumer);
       const of = message.consumers.flatMap(({ allocations }) => allocations.map(({ provider }) => provider));
       const held = ids.flatMap((id) => heldBy(state.consumers.holding.get(id)).map(({ provider }) => provider));
-      const ofConsumers = [...ids.map(consumerKey), ...groupKeysOf(state, message.consumers)];
+      const ofConsumers = [...ids.map(consumerKey), ...groupsOf(state, message.consumers).flatMap(freeForGroup)];
       return { free: [...alone, ...ofConsumers], open: [...shared, ...[...of, ...held].map(providerKey)] };
     }
     default:

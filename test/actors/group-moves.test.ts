@@ -108,6 +108,29 @@ test('group moves - while one is on its way by whom a group begins, none comes t
   }
 });
 
+test('group moves - of a group that only wishes to keep to its rule, others with the same rule wait for nobody on his way', () => {
+  for (const policy of ['soft-affinity', 'soft-anti-affinity'] as const) {
+    const on = scene();
+    const group = { id: 'p/g', policy };
+    on.say(0, beside('one', [holding('a', hostOf(0), { group, latest: 1 })]));
+    untilHeld(on);
+    assert.is(claim(on, 'b', SECOND, group), 'granted', policy);
+    on.say(0, { type: 'group-leave', group: 'p/g', number: 1 });
+    assert.ok(on.said.some(({ type }) => type === 'group-stays'));
+    on.say(0, { type: 'allocations-put', ask: 2, consumers: [holding('c', SECOND, { group, latest: 1 })] });
+    on.say(0, beside('two', [holding('d', SECOND, { group, latest: 1 })], 3));
+    for (const one of ['b', 'c']) {
+      deskOf(on, 0).tell({ type: 'release', consumer: one, attempt: 1, deleted: false } as never);
+    }
+    assert.is(claim(on, 'e', SECOND, { id: 'p/g', policy: 'affinity' }), null, 'by another rule');
+    on.deliver();
+    assert.equal(codes(on), ['ok', 'ok', 'ok']);
+    const { rule, members: those } = deskOf(on, 0).state.groups.known.get('p/g') ?? {};
+    assert.equal([rule?.policy, [...(those ?? [])]], [policy, ['a', 'd']]);
+    on.check();
+  }
+});
+
 test('group moves - a move that is off keeps nobody away', () => {
   const on = scene();
   assert.is(claim(on, 'a', hostOf(0), APART), 'granted');
