@@ -299,6 +299,23 @@ test('instance groups - a change by which all members of a group go begins it an
   }
 });
 
+test('instance groups - where very many members of a group go at once, they are not gone through for each of them', () => {
+  const shard = shardWith('a');
+  const group: InstanceGroup = { ...CLOSE, policy: 'soft-affinity' };
+  const all = Array.from({ length: 8 }, (_, n) => `i${n}`);
+  for (const consumer of all) assert.is(refusalIn(shard.tell(claimOf(consumer, 'a', group))), null);
+  const members = shard.state.groups.known.get(group.id)?.members as Set<string>;
+  let timesRead = 0;
+  members[Symbol.iterator] = () => {
+    timesRead += 1;
+    return members.values();
+  };
+  const consumers = all.map((consumer) => ({ consumer, allocations: [], project: 'p', user: 'u' }));
+  shard.tell({ type: 'allocations-put', ask: 1, consumers });
+  assert.is(shard.state.groups.known.size, 0);
+  assert.is(timesRead, 1);
+});
+
 test('instance groups - a group goes on with its rule while its members hold only what is shared, or is not there', () => {
   const other: InstanceGroup = { ...CLOSE, policy: 'anti-affinity', maxPerHost: 1 };
   const [root] = treeOf('a') as [ProviderSpec];

@@ -19,11 +19,15 @@ export function refusalOfMoves(state: PlacementState, records: readonly Consumer
   const after = new Map<string, Place & { readonly record: ConsumerRecord }>();
   const rules = new Map<string, InstanceGroup>();
   const ending = new Set(records.filter(({ allocations }) => allocations.length === 0).map(({ consumer }) => consumer));
-  /** The group as it is, unless all its members are to hold nothing any more: then whoever comes begins it anew. */
+  /** By group, whether all its members are to hold nothing any more: a group may have thousands, all of whom are named. */
+  const ends = new Map<string, boolean>();
+  /** The group as it is, unless it ends: then whoever comes begins it anew. */
   const standing = (id: string) => {
     const known = groups.known.get(id);
-    const ends = known !== undefined && known.members.size <= ending.size;
-    return ends && [...known.members].every((one) => ending.has(one)) ? undefined : known;
+    if (known === undefined || known.members.size > ending.size) return known;
+    const doesEnd = ends.get(id) ?? [...known.members].every((one) => ending.has(one));
+    ends.set(id, doesEnd);
+    return doesEnd ? undefined : known;
   };
   for (const record of records) {
     const { consumer: id, allocations } = record;
