@@ -42,8 +42,9 @@ interface Found {
   readonly summaries: Summaries;
   /** The providers that went meanwhile: how many ways had been found then. */
   readonly gone: Map<string, number>;
-  /** How often one went. */
+  /** How often one went, and which time it was that each did last. */
   goings: number;
+  readonly wentAs: Map<string, number>;
   /** The roots of trees to which others came that may not have been come to, and are not looked at again yet. */
   readonly grown: Set<string>;
 }
@@ -63,7 +64,7 @@ interface Going {
   readonly hasChoice: boolean;
   readonly search: Generator<Candidate | null>;
   readonly course: Course;
-  /** How often a provider had gone when it began: with one that comes again all is tried again. */
+  /** How often a provider had gone when it began: with one of its own that comes again all is tried again. */
   readonly goings: number;
   /** In which slice it was seen last that nothing of it is another by now. */
   slice: number;
@@ -76,12 +77,22 @@ interface Going {
 export function lookForCandidates(state: PlacementState, request: Asked): Looking {
   const landscape = landscapeOf(state, request.foreign);
   const summaries = summariesOf(landscape, request.nested);
-  const found: Found = { ways: [], serving: [], rounds: [], summaries, gone: new Map(), goings: 0, grown: new Set() };
+  const found: Found = {
+    ways: [],
+    serving: [],
+    rounds: [],
+    summaries,
+    gone: new Map(),
+    goings: 0,
+    wentAs: new Map(),
+    grown: new Set(),
+  };
   return {
     steps: stepsOf(landscape, request, found),
     gone(id) {
       found.gone.set(id, found.ways.length);
       found.goings += 1;
+      found.wentAs.set(id, found.goings);
       found.summaries.forget(id);
     },
     grown: (root) => void found.grown.add(root),
@@ -200,10 +211,11 @@ function* collect(landscape: Landscape, request: CandidatesRequest, found: Found
     const seen = shared.length === 0 ? tree : [...tree, ...shared];
     const { goings } = found;
     const course = newCourse();
-    const goesOn = before !== null && before.goings === goings ? before.course : null;
+    const hasLost = before?.seen.some(({ spec }) => (found.wentAs.get(spec.id) ?? 0) > before.goings);
+    const goesOn = hasLost === false ? before?.course : null;
     return {
       ...{ root, seen, hasChoice, course, goings, slice },
-      search: search(slots, request, providers, budget, course, goesOn),
+      search: search(slots, request, providers, budget, course, goesOn ?? null),
     };
   }
 
