@@ -332,8 +332,13 @@ class HostedActor<State, Incoming extends Message, Recorded> implements ActorHos
   async drained(): Promise<void> {
     await this.#finished();
     if (this.#phase !== 'running') return;
+    const onWanted = () => {
+      // A wake may have come meanwhile, and what it recorded must stand before the state that has it.
+      this.#appendKept();
+      this.#snapshotIfWanted();
+    };
     // What hinders it hinders no stop.
-    await this.journal.settle?.(() => this.#snapshotIfWanted()).catch(() => {});
+    await this.journal.settle?.(onWanted).catch(() => {});
   }
 
   #finished(): Promise<void> {

@@ -363,4 +363,22 @@ test('draining - one that has stopped, or fails meanwhile, is waited for no long
   }
 });
 
+test('draining - a snapshot that the journal wants at its end stands after all that was decided by then', async () => {
+  const snapshots: unknown[] = [];
+  const { host, journal, clock, unacknowledged, take } = await started({ snapshotAfter: 0, snapshots });
+  let want: (() => void) | undefined;
+  journal.settle = (onWanted) => {
+    want = onWanted;
+    return new Promise(() => {});
+  };
+  void host.drained();
+  await clock.runAsync(() => want !== undefined);
+  // Nobody waits for what it lets out: it is kept for company.
+  take({ type: 'note', by: 5 });
+  assert.is(unacknowledged.length, 0);
+  want?.();
+  assert.is(unacknowledged.length, 1, 'else it would be applied again to a state that has it already');
+  assert.equal(snapshots.at(-1), { total: 5 });
+});
+
 test.run();
