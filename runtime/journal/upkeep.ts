@@ -96,7 +96,7 @@ export function upkeepOf(options: UpkeepOptions): Upkeep {
   let isNew = false;
   let timer: Timer | undefined;
   /** Its owner waits for it before it ends. */
-  let ending: (Resolvers<void> & { onWanted(): void }) | null = null;
+  let settling: (Resolvers<void> & { onWanted(): void }) | null = null;
 
   function lookAfter(delayMs: number): void {
     timer?.cancel();
@@ -112,21 +112,21 @@ export function upkeepOf(options: UpkeepOptions): Upkeep {
     const done = lookNow(mine).then((what) => {
       found = what;
     });
-    await within(ending === null ? LOOK_WITHIN_MS : LAST_LOOK_WITHIN_MS, done, clock);
+    await within(settling === null ? LOOK_WITHIN_MS : LAST_LOOK_WITHIN_MS, done, clock);
     mine.isOver = true;
     if (looking !== mine) return;
     looking = null;
     if (found === undefined) suspectedAt = null;
     failures = found === undefined ? failures + 1 : 0;
-    if (found === undefined || found === 'whole') ending?.resolve();
-    else if (ending !== null) clock.soon(ending.onWanted);
+    if (found === undefined || found === 'whole') settling?.resolve();
+    else if (settling !== null) clock.soon(settling.onWanted);
     lookAfter(isNew ? 0 : pauseAfter(found));
   }
 
   function pauseAfter(found: Found | undefined): number {
     // One that was answered by nobody is soon repeated; later each time, as a server may be away for long.
     if (found === undefined) return Math.min(everyMs, SURE_AFTER_MS * 2 ** (failures - 1));
-    return found === 'unsure' || ending !== null ? Math.min(everyMs, SURE_AFTER_MS) : everyMs;
+    return found === 'unsure' || settling !== null ? Math.min(everyMs, SURE_AFTER_MS) : everyMs;
   }
 
   async function lookNow(mine: Look): Promise<Found> {
@@ -222,21 +222,21 @@ export function upkeepOf(options: UpkeepOptions): Upkeep {
       needed = ending.first;
       coming = null;
       isNew = isDamaged;
-      if (isDamaged || ending !== null) lookAfter(0);
+      if (isDamaged || settling !== null) lookAfter(0);
       return true;
     },
     goesOnIn,
     settle(onWanted) {
       if (isStopped) return Promise.resolve();
-      ending = { ...withResolvers(), onWanted };
+      settling = { ...withResolvers(), onWanted };
       // Of one under way the server may have been asked before the last entries went.
       if (looking !== null) looking.isOver = true;
       void look();
-      return ending.promise;
+      return settling.promise;
     },
     stop() {
       isStopped = true;
-      ending?.resolve();
+      settling?.resolve();
       timer?.cancel();
     },
   };

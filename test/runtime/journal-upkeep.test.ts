@@ -561,6 +561,24 @@ test('journal upkeep - a look that is not answered is given up and soon repeated
   assert.equal(pauses, [3, 2, 6, 8, 18, 20, 22, 20, 22, 20, 3]);
 });
 
+test('journal upkeep - a snapshot that was taken because it was due is no reason to look at once', async () => {
+  const passing = virtualClock();
+  const asked: number[] = [];
+  const upkeep = upkeepAt(passing, () => {
+    asked.push(Math.round(passing.monotonic() / 1_000));
+    return Promise.resolve({ created: 'then', config: {}, state: { first_seq: 1, last_seq: 60, messages: 60 } });
+  });
+  while (asked.length < 3) {
+    const coming = upkeep.begun();
+    coming.first = 50;
+    assert.ok(upkeep.ended(coming));
+    await stepped(passing);
+  }
+  upkeep.stop();
+  const pauses = asked.slice(1).map((at, look) => at - (asked[look] as number));
+  assert.equal(pauses, [20, 20]);
+});
+
 test('journal upkeep - a loss is believed when it is told of twice, a second apart: a server that leads no more may tell of it', async () => {
   for (const [firsts, expected] of [
     [[1, 50, 1, 50, 1], []],
