@@ -17,6 +17,7 @@ import { systemClock } from '../../runtime/system-clock.ts';
 import { actorHost } from '../../runtime/turn.ts';
 import { type VirtualClock, virtualClock } from '../../runtime/virtual-clock.ts';
 import { eventually } from '../e2e/system.ts';
+import { beside } from '../support/beside.ts';
 import { startTestServer, type TestServer } from '../support/nats-server.ts';
 import { startProxy } from '../support/proxy.ts';
 import { failureOf, until } from '../support/until.ts';
@@ -83,8 +84,11 @@ interface Stage {
 
 const held: Tenure = { epoch: 1, holds: () => true };
 
+/** They wait for most of their time, each for a server of its own. */
+const besideOthers = beside(6);
+
 function onStage(body: (stage: Stage) => Promise<void>): () => Promise<void> {
-  return async () => {
+  return besideOthers(async () => {
     const server = await startTestServer();
     const bus = await connectNats({ servers: server.url, name: 'upkeep', reconnectWaitMs: 20, onError() {} });
     const { streams } = await bus.connection.jetstreamManager();
@@ -144,7 +148,7 @@ function onStage(body: (stage: Stage) => Promise<void>): () => Promise<void> {
       await bus.close();
       await server.stop();
     }
-  };
+  });
 }
 
 const MENDED = ['journal-damaged', 'journal-mended'];
